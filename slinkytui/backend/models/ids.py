@@ -47,14 +47,14 @@ class SlurmName(NamedTuple):
 
 
 class GpuId(NamedTuple):
-    """One device: `index` is Slurm's GRES index, or a running number where Slurm gives none."""
+    """One device: `device` is Slurm's GRES index, or a running number where Slurm gives none."""
 
     cluster: str
     node: str
-    index: int
+    device: int
 
     def __str__(self) -> str:
-        return f"{self.node}:{self.index}"
+        return f"{self.node}:{self.device}"
 
 
 class Key(NamedTuple):
