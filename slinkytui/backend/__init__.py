@@ -1,1 +1,119 @@
-"""The backend: both clients, the joined picture, the verbs. Never imports textual or rich."""
+"""The backend's face: the joined rows, the pure words of Slurm, errors, the feed's reading side. Never imports
+textual or rich; the engine and the clients are imported by those who run them.
+"""
+
+from __future__ import annotations
+
+from slinkytui.backend.errors import (
+    ConfigError,
+    NotAllowed,
+    NotFound,
+    PlanStale,
+    SlinkyError,
+    Unreachable,
+    UsageError,
+)
+from slinkytui.backend.models import (
+    Ask,
+    Blast,
+    Cluster,
+    Condition,
+    ContainerState,
+    Controller,
+    Event,
+    FleetNode,
+    FleetNodeSet,
+    Gpu,
+    GpuId,
+    Gres,
+    Job,
+    JobId,
+    Key,
+    KubeNode,
+    LoginSet,
+    Meta,
+    NodeId,
+    NodeSet,
+    Partition,
+    Plan,
+    PlanLine,
+    Pod,
+    Problem,
+    Reservation,
+    RestApi,
+    Row,
+    RowId,
+    RunResult,
+    Severity,
+    SlurmName,
+    SlurmNode,
+    Source,
+    Step,
+    StepResult,
+    Table,
+)
+from slinkytui.backend.reader import Reader
+from slinkytui.backend.slurm.hostlist import expand as _expand
+from slinkytui.backend.slurm.states import is_pending, is_running, node_word, squeue_code
+
+
+def expand_hostlist(text: str, limit: int = 100_000) -> tuple[str, ...]:
+    """The names of a hostlist; one that cannot be read gives none, for it is only shown."""
+    try:
+        return tuple(_expand(text, limit=limit))
+    except ValueError:
+        return ()
+
+
+__all__ = [
+    "Ask",
+    "Blast",
+    "Cluster",
+    "Condition",
+    "ConfigError",
+    "ContainerState",
+    "Controller",
+    "Event",
+    "FleetNode",
+    "FleetNodeSet",
+    "Gpu",
+    "GpuId",
+    "Gres",
+    "Job",
+    "JobId",
+    "Key",
+    "KubeNode",
+    "LoginSet",
+    "Meta",
+    "NodeId",
+    "NodeSet",
+    "NotAllowed",
+    "NotFound",
+    "Partition",
+    "Plan",
+    "PlanLine",
+    "PlanStale",
+    "Pod",
+    "Problem",
+    "Reader",
+    "Reservation",
+    "RestApi",
+    "Row",
+    "RowId",
+    "RunResult",
+    "Severity",
+    "SlinkyError",
+    "SlurmName",
+    "SlurmNode",
+    "Source",
+    "Step",
+    "StepResult",
+    "Table",
+    "Unreachable",
+    "UsageError",
+    "expand_hostlist",
+    "is_pending",
+    "is_running",
+    "node_word",
+    "squeue_code",
+]

@@ -1,1 +1,44 @@
+"""The resource kinds: what the console lists and what `slinkytui get` prints, one description for both."""
 
+from __future__ import annotations
+
+from typing import Final
+
+from slinkytui.kinds.base import Kind
+from slinkytui.kinds.gpus import GPUS
+from slinkytui.kinds.jobs import JOBS
+from slinkytui.kinds.kubenodes import KUBENODES
+from slinkytui.kinds.nodes import NODES
+from slinkytui.kinds.nodesets import NODESETS
+from slinkytui.kinds.others import CONTROLLERS, EVENTS, LOGINSETS, PARTITIONS, PROBLEMS, RESERVATIONS, RESTAPIS
+from slinkytui.kinds.pods import PODS
+
+KINDS: Final[dict[str, Kind]] = {
+    k.id: k
+    for k in (
+        NODESETS,
+        NODES,
+        GPUS,
+        JOBS,
+        PARTITIONS,
+        RESERVATIONS,
+        PODS,
+        KUBENODES,
+        EVENTS,
+        CONTROLLERS,
+        LOGINSETS,
+        RESTAPIS,
+        PROBLEMS,
+    )
+}
+"""By id, in the order of menus."""
+
+_WORDS: Final = {word: k for k in KINDS.values() for word in (k.id, k.singular, *k.aliases)}
+
+
+def find_kind(word: str) -> Kind | None:
+    """A kind by its plural, singular or short name, in any case."""
+    return _WORDS.get(word.lower())
+
+
+__all__ = ["KINDS", "Kind", "find_kind"]

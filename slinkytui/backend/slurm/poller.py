@@ -1,0 +1,166 @@
+"""Keeps the tables of one Slurm cluster fresh without hurting slurmctld.
+
+Each list has a cadence that follows its size and latency, is never asked for twice at a time, and may take only a share
+of the server's time. A list that was asked for before a write never overwrites what was read after it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+import msgspec
+
+from slinkytui.backend.clock import Clock
+from slinkytui.backend.errors import NotAllowed, NotFound, SlinkyError
+from slinkytui.backend.models import Job, JobId, NodeId, Row, RowId, Source, Table
+from slinkytui.backend.sink import Sink
+from slinkytui.backend.slurm.client import Listing, SlurmClient
+
+SHARE: Final = 0.2
+"""Of the server's time: a list that takes 2 s is asked for every 10 s at most."""
+MOST_S: Final = 120.0
+RETRY_S: Final = (1.0, 2.0, 5.0, 10.0, 20.0)
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class _Poll:
+    table: Table
+    read: Callable[[int | None], Awaitable[Listing]]
+    period_s: float
+    last_update: int | None = None
+    source: Source = field(default_factory=lambda: Source("", "starting"))
+    wake: asyncio.Event = field(default_factory=asyncio.Event)
+    touched: dict[RowId, int] = field(default_factory=dict)
+    failures: int = 0
+    rounds: int = 0
+
+
+class SlurmPoller:
+    def __init__(self, client: SlurmClient, sink: Sink, clock: Clock, *, note: str = "") -> None:
+        self._client, self._sink, self._clock, self._note = client, sink, clock, note
+        self._generation = 0
+        self._touches: set[asyncio.Task[None]] = set()
+        self._polls = [
+            _Poll(Table.NODES, client.nodes, 5.0),
+            _Poll(Table.JOBS, client.jobs, 5.0),
+            _Poll(Table.PARTITIONS, client.partitions, 60.0),
+            _Poll(Table.RESERVATIONS, client.reservations, 60.0),
+        ]
+
+    async def run(self) -> None:
+        """Poll until cancelled. An error is a stale source, never an end."""
+        try:
+            await asyncio.gather(*(self._loop(poll) for poll in self._polls))
+        finally:
+            for task in self._touches:
+                task.cancel()
+
+    def refresh(self) -> None:
+        """Ask for all lists now."""
+        for poll in self._polls:
+            poll.wake.set()
+
+    def touch(self, ids: Iterable[RowId]) -> None:
+        """Read these nodes and jobs at once, after a write."""
+        self._generation += 1
+        for row_id in ids:
+            task = asyncio.create_task(self._touch(row_id, self._generation), name=f"touch {row_id}")
+            self._touches.add(task)
+            task.add_done_callback(self._touches.discard)
+
+    async def _loop(self, poll: _Poll) -> None:
+        while True:
+            poll.wake.clear()
+            await self._round(poll)
+            pause = RETRY_S[min(poll.failures, len(RETRY_S)) - 1] if poll.failures else poll.source.period_s
+            await self._sleep(poll, pause or poll.period_s)
+
+    async def _sleep(self, poll: _Poll, seconds: float) -> None:
+        sleeper = asyncio.ensure_future(self._clock.sleep(seconds))
+        woken = asyncio.ensure_future(poll.wake.wait())
+        try:
+            await asyncio.wait((sleeper, woken), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (sleeper, woken):
+                task.cancel()
+            await asyncio.gather(sleeper, woken, return_exceptions=True)
+
+    async def _round(self, poll: _Poll) -> None:
+        name = f"slurm/{self._client.cluster}/{poll.table}"
+        began, sent = self._clock.monotonic(), self._generation
+        try:
+            # Now and then everything, whatever the server holds for unchanged: its clock compares in whole seconds.
+            known = poll.last_update if poll.rounds % 12 else None
+            listing = await poll.read(known)
+            if not listing.unchanged:
+                await self._apply(poll, listing, sent)
+        except SlinkyError as error:
+            poll.failures += 1
+            state = "refused" if isinstance(error, NotAllowed) else "stale"
+            self._tell(poll, msgspec.structs.replace(
+                poll.source, name=name, state=state, error=error.line(), last_error=self._clock.now()
+            ))  # fmt: skip
+            return
+        took = self._clock.monotonic() - began
+        poll.failures = 0
+        poll.rounds += 1
+        rows = poll.source.rows if listing.unchanged else len(listing.rows)
+        period = poll.source.period_s if listing.unchanged else min(MOST_S, max(poll.period_s, took / SHARE))
+        self._tell(poll, Source(
+            name, "live", self._clock.now(), poll.source.last_error,
+            f"{listing.lost} records could not be read" if listing.lost else "", period, rows, round(took, 3), self._note,
+        ))  # fmt: skip
+
+    def _tell(self, poll: _Poll, source: Source) -> None:
+        poll.source = source
+        self._sink.source(source)
+
+    async def _apply(self, poll: _Poll, listing: Listing, sent: int) -> None:
+        went_back = poll.last_update and listing.last_update and listing.last_update < poll.last_update
+        if went_back:
+            log.info("%s: last_update went back, slurmctld has restarted", poll.table)
+        poll.last_update = listing.last_update
+        rows = list(listing.rows)
+        newer = {row_id for row_id, generation in poll.touched.items() if generation > sent}
+        if newer or listing.lost:
+            # Rows read after a later write stand; a list with unreadable records removes nothing.
+            self._sink.upsert(poll.table, self._client.cluster, [r for r in rows if _id(r) not in newer])
+            if newer:
+                poll.wake.set()
+        else:
+            await self._sink.replace(poll.table, self._client.cluster, rows)
+        poll.touched = {i: g for i, g in poll.touched.items() if g > sent}
+
+    async def _touch(self, row_id: RowId, generation: int) -> None:
+        poll = next(p for p in self._polls if p.table == (Table.JOBS if isinstance(row_id, JobId) else Table.NODES))
+        rows: list[Row] = []
+        try:
+            if isinstance(row_id, NodeId):
+                rows = [await self._client.node(row_id.name)]
+            elif isinstance(row_id, JobId):
+                rows = [j for j in await self._client.job(str(row_id.id)) if _related(j, row_id)]
+        except NotFound:
+            poll.wake.set()
+            return
+        except SlinkyError as error:
+            log.info("cannot read %s after a write: %s", row_id, error)
+            poll.wake.set()
+            return
+        if poll.touched.get(row_id, 0) > generation:
+            return
+        poll.touched[row_id] = generation
+        self._sink.upsert(poll.table, self._client.cluster, rows)
+
+
+def _related(job: Job, asked: JobId) -> bool:
+    return job.id == asked or (asked.task is None and asked.het is None and job.id.id == asked.id)
+
+
+def _id(row: Row) -> RowId:
+    return row.id  # type: ignore[attr-defined, no-any-return]

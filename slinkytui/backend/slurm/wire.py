@@ -1,0 +1,367 @@
+"""The lean wire structs of nodes, jobs, partitions and the rest, tolerant of v0.0.42 to v0.0.45, and the rows made of
+them. A record that cannot be read in part becomes a row with `flagged`, never a lost list.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from slinkytui.backend.models import Gres, Job, JobId, NodeId, Partition, Reservation, Row, SlurmName, SlurmNode
+from slinkytui.backend.slurm.gres import gpus, parse_gres
+from slinkytui.backend.slurm.numbers import Number, moment, number, whole
+from slinkytui.backend.slurm.tres import asked_gpus, gpus_of, parse_tres
+
+Text = str | None
+Names = list[str] | str | None
+
+
+class WireNode(msgspec.Struct, gc=False):
+    name: str
+    state: Names = None
+    reason: Text = ""
+    reason_set_by_user: Text = ""
+    reason_changed_at: Number = None
+    hostname: Text = ""
+    address: Text = ""
+    features: Names = None
+    active_features: Names = None
+    partitions: Names = None
+    cpus: Number = None
+    alloc_cpus: Number = None
+    cpu_load: Number = None
+    real_memory: Number = None
+    alloc_memory: Number = None
+    free_mem: Number = None
+    gres: Text = ""
+    gres_used: Text = None
+    tres: Text = ""
+    tres_used: Text = ""
+    comment: Text = ""
+    extra: Text = ""
+    weight: Number = None
+    boot_time: Number = None
+    slurmd_start_time: Number = None
+    last_busy: Number = None
+    version: Text = ""
+    architecture: Text = ""
+    operating_system: Text = ""
+    topology: Text = ""
+    reservation: Text = ""
+    instance_type: Text = ""
+
+
+class Signal(msgspec.Struct, gc=False):
+    id: Number = None
+    name: Text = ""
+
+
+class ExitCode(msgspec.Struct, gc=False):
+    status: Names = None
+    return_code: Number = None
+    signal: Signal | None = None
+
+
+class WireJob(msgspec.Struct, gc=False):
+    job_id: int
+    job_state: Names = None
+    array_job_id: Number = None
+    array_task_id: Number = None
+    array_task_string: Text = ""
+    het_job_id: Number = None
+    het_job_offset: Number = None
+    name: Text = ""
+    user_name: Text = ""
+    user_id: Number = None
+    account: Text = ""
+    partition: Text = ""
+    qos: Text = ""
+    state_reason: Text = ""
+    state_description: Text = ""
+    hold: bool | None = False
+    priority: Number = None
+    nodes: Text = ""
+    node_count: Number = None
+    cpus: Number = None
+    tasks: Number = None
+    memory_per_node: Number = None
+    memory_per_cpu: Number = None
+    submit_time: Number = None
+    eligible_time: Number = None
+    start_time: Number = None
+    end_time: Number = None
+    time_limit: Number = None
+    exit_code: ExitCode | None = None
+    dependency: Text = ""
+    resv_name: Text = ""
+    required_nodes: Text = ""
+    features: Text = ""
+    gres_detail: Names = None
+    tres_req_str: Text = ""
+    tres_alloc_str: Text = ""
+    tres_per_node: Text = ""
+    tres_per_job: Text = ""
+    tres_per_task: Text = ""
+    comment: Text = ""
+    admin_comment: Text = ""
+    extra: Text = ""
+    command: Text = ""
+    current_working_directory: Text = ""
+    standard_output: Text = ""
+    standard_error: Text = ""
+    stdout_expanded: Text = ""
+    stderr_expanded: Text = ""
+    container: Text = ""
+    requeue: bool | None = None
+    restart_cnt: Number = None
+    nice: Number = None
+
+
+class PartitionNodes(msgspec.Struct, gc=False):
+    configured: Text = ""
+    total: Number = None
+
+
+class PartitionState(msgspec.Struct, gc=False):
+    state: Names = None
+
+
+class Total(msgspec.Struct, gc=False):
+    total: Number = None
+
+
+class Maximums(msgspec.Struct, gc=False):
+    time: Number = None
+    nodes: Number = None
+
+
+class Defaults(msgspec.Struct, gc=False):
+    time: Number = None
+
+
+class Tier(msgspec.Struct, gc=False):
+    tier: Number = None
+
+
+class Qos(msgspec.Struct, gc=False):
+    allowed: Text = ""
+    assigned: Text = ""
+
+
+class Accounts(msgspec.Struct, gc=False):
+    allowed: Text = ""
+
+
+class ConfiguredTres(msgspec.Struct, gc=False):
+    configured: Text = ""
+
+
+class WirePartition(msgspec.Struct, gc=False):
+    name: str
+    nodes: PartitionNodes | None = None
+    node_sets: Text = ""
+    partition: PartitionState | None = None
+    cpus: Total | None = None
+    maximums: Maximums | None = None
+    defaults: Defaults | None = None
+    priority: Tier | None = None
+    qos: Qos | None = None
+    accounts: Accounts | None = None
+    tres: ConfiguredTres | None = None
+    flags: Names = None
+
+
+class WireReservation(msgspec.Struct, gc=False):
+    name: str
+    node_list: Text = ""
+    node_count: Number = None
+    core_count: Number = None
+    start_time: Number = None
+    end_time: Number = None
+    flags: Names = None
+    users: Text = ""
+    accounts: Text = ""
+    partition: Text = ""
+    tres: Text = ""
+    features: Text = ""
+    licenses: Text = ""
+
+
+def names(value: Names) -> tuple[str, ...]:
+    """A list, a comma text, "" or null."""
+    if not value:
+        return ()
+    return tuple(value.split(",")) if isinstance(value, str) else tuple(value)
+
+
+def _gres(text: str | None, flags: list[str]) -> tuple[Gres, ...] | None:
+    if text is None:
+        return None
+    try:
+        return parse_gres(text)
+    except ValueError as error:
+        flags.append(str(error))
+        return None
+
+
+def node_row(w: WireNode, cluster: str) -> SlurmNode:
+    flags: list[str] = []
+    load = number(w.cpu_load)
+    gres = _gres(w.gres or "", flags)
+    used = _gres(w.gres_used, flags)
+    return SlurmNode(
+        NodeId(cluster, w.name), tuple(s.upper() for s in names(w.state)), w.reason or "", w.reason_set_by_user or "",
+        moment(w.reason_changed_at), w.hostname or "", w.address or "", names(w.features), names(w.active_features),
+        names(w.partitions), whole(w.cpus), whole(w.alloc_cpus), None if load is None else load / 100,
+        whole(w.real_memory), whole(w.alloc_memory), whole(w.free_mem), gres or (), used, w.tres or "",
+        w.tres_used or "", w.comment or "", w.extra or "", whole(w.weight), moment(w.boot_time),
+        moment(w.slurmd_start_time), moment(w.last_busy), w.version or "", w.architecture or "",
+        w.operating_system or "", w.topology or "", w.reservation or "", w.instance_type or "", "; ".join(flags),
+    )  # fmt: skip
+
+
+def job_id(w: WireJob, cluster: str) -> JobId:
+    """The id as squeue spells it: array and heterogeneous jobs by their leading id."""
+    array, task = whole(w.array_job_id), whole(w.array_task_id)
+    het = whole(w.het_job_id)
+    if array and (task is not None or w.array_task_string):
+        return JobId(cluster, array, task)
+    return JobId(cluster, het, None, whole(w.het_job_offset) or 0) if het else JobId(cluster, w.job_id)
+
+
+def _job_gpus(w: WireJob, node_count: int | None, flags: list[str]) -> int | None:
+    """Devices by the placement, else by the accounted TRES (absent where GPUs are not accounted), else as asked for."""
+    try:
+        if isinstance(w.gres_detail, list) and w.gres_detail:
+            return sum(gpus(parse_gres(text)) or 0 for text in w.gres_detail)
+        for text in (w.tres_alloc_str, w.tres_req_str):
+            found = gpus_of(parse_tres(text)) if text else None
+            if found is not None:
+                return found
+    except ValueError as error:
+        flags.append(str(error))
+    if w.tres_per_job:
+        return asked_gpus(w.tres_per_job)
+    if w.tres_per_node:
+        return None if node_count is None else asked_gpus(w.tres_per_node) * node_count
+    if w.tres_per_task:
+        tasks = whole(w.tasks)
+        return None if tasks is None else asked_gpus(w.tres_per_task) * tasks
+    return 0 if w.tres_req_str or w.tres_alloc_str else None
+
+
+def job_row(w: WireJob, cluster: str) -> Job:
+    flags: list[str] = []
+    nodes, cpus = whole(w.node_count), whole(w.cpus)
+    memory, per_cpu = whole(w.memory_per_node), whole(w.memory_per_cpu)
+    code = w.exit_code or ExitCode()
+    tasks = w.array_task_string or ""
+    user = w.user_name or ("" if whole(w.user_id) is None else str(whole(w.user_id)))
+    return Job(
+        id=job_id(w, cluster), raw_id=w.job_id, states=tuple(s.upper() for s in names(w.job_state)), name=w.name or "",
+        user=user, account=w.account or "", partition=w.partition or "", qos=w.qos or "",
+        state_reason=w.state_reason or "", state_description=w.state_description or "", hold=bool(w.hold),
+        priority=whole(w.priority), tasks=tasks, task_count=_task_count(tasks), nodes=w.nodes or "", node_count=nodes,
+        cpus=cpus, gpus=_job_gpus(w, nodes, flags),
+        memory_mib=memory * (nodes or 1) if memory else per_cpu * cpus if per_cpu and cpus else None,
+        submit_time=moment(w.submit_time), eligible_time=moment(w.eligible_time), start_time=moment(w.start_time),
+        end_time=moment(w.end_time), time_limit_min=number(w.time_limit), exit_status=" ".join(names(code.status)),
+        exit_code=whole(code.return_code), exit_signal=whole(code.signal.id) if code.signal else None,
+        dependency=w.dependency or "", reservation=w.resv_name or "", required_nodes=w.required_nodes or "",
+        features=w.features or "", gres_detail=names(w.gres_detail) if isinstance(w.gres_detail, list) else (),
+        tres_req=w.tres_req_str or "", tres_alloc=w.tres_alloc_str or "", tres_per_node=w.tres_per_node or "",
+        comment=w.comment or "", admin_comment=w.admin_comment or "", extra=w.extra or "", command=w.command or "",
+        directory=w.current_working_directory or "", stdout=w.stdout_expanded or w.standard_output or "",
+        stderr=w.stderr_expanded or w.standard_error or "", container=w.container or "", requeue=w.requeue,
+        restarts=whole(w.restart_cnt), nice=whole(w.nice), flagged="; ".join(flags),
+    )  # fmt: skip
+
+
+def _task_count(tasks: str) -> int | None:
+    """How many tasks "0-4,7,10-20:5%2" names; None when it was cut or cannot be read."""
+    body = tasks.partition("%")[0]
+    if not body or body.endswith("..."):
+        return None
+    total = 0
+    for part in body.split(","):
+        span, _, step = part.partition(":")
+        first, _, last = span.partition("-")
+        try:
+            total += (int(last or first) - int(first)) // int(step or 1) + 1
+        except (ValueError, ZeroDivisionError):
+            return None
+    return total
+
+
+def partition_row(w: WirePartition, cluster: str) -> Partition:
+    flags = names(w.flags)
+    return Partition(
+        SlurmName(cluster, w.name), names(w.partition.state) if w.partition else (),
+        (w.nodes.configured or "") if w.nodes else "", w.node_sets or "", whole(w.nodes.total) if w.nodes else None,
+        whole(w.cpus.total) if w.cpus else None, number(w.maximums.time) if w.maximums else None,
+        number(w.defaults.time) if w.defaults else None, number(w.maximums.nodes) if w.maximums else None,
+        whole(w.priority.tier) if w.priority else None, (w.qos.assigned or "") if w.qos else "",
+        (w.accounts.allowed or "") if w.accounts else "", (w.qos.allowed or "") if w.qos else "",
+        ("DEFAULT" in flags) if w.flags is not None else None, (w.tres.configured or "") if w.tres else "",
+    )  # fmt: skip
+
+
+def reservation_row(w: WireReservation, cluster: str) -> Reservation:
+    return Reservation(
+        SlurmName(cluster, w.name), w.node_list or "", whole(w.node_count), whole(w.core_count), moment(w.start_time),
+        moment(w.end_time), names(w.flags), w.users or "", w.accounts or "", w.partition or "", w.tres or "",
+        w.features or "", w.licenses or "",
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How a list is asked for and read: `path`, the data key, the identifying field, struct and row."""
+
+    path: str
+    key: str
+    name: str
+    wire: type[Any]
+    row: Callable[[Any, str], Row]
+    query: tuple[tuple[str, str], ...] = ()
+
+
+NODES: Final = Shape("nodes/", "nodes", "name", WireNode, node_row)
+JOBS: Final = Shape("jobs/", "jobs", "job_id", WireJob, job_row)
+PARTITIONS: Final = Shape("partitions/", "partitions", "name", WirePartition, partition_row, (("flags", "ALL"),))
+RESERVATIONS: Final = Shape("reservations/", "reservations", "name", WireReservation, reservation_row)
+_DECODERS: Final = {s.key: msgspec.json.Decoder(s.wire) for s in (NODES, JOBS, PARTITIONS, RESERVATIONS)}
+
+
+def read_row(shape: Shape, raw: bytes | memoryview, cluster: str) -> Row | None:
+    """One record; None when not even its name can be read."""
+    try:
+        return shape.row(_DECODERS[shape.key].decode(raw), cluster)
+    except (msgspec.DecodeError, ValueError, OverflowError) as error:
+        return _salvage(shape, bytes(raw), cluster, str(error))
+
+
+def _salvage(shape: Shape, raw: bytes, cluster: str, why: str) -> Row | None:
+    """Read what can be read: drop the fields that do not fit, and say which."""
+    try:
+        record = json.loads(raw.decode("utf-8", "replace"))
+    except ValueError:
+        return None
+    if not isinstance(record, dict) or record.get(shape.name) is None:
+        return None
+    kinds = {f.encode_name: f.type for f in msgspec.structs.fields(shape.wire)}
+    good, bad = {}, []
+    for key, kind in kinds.items():
+        if key in record:
+            try:
+                good[key] = msgspec.convert(record[key], kind, strict=False)
+            except (msgspec.ValidationError, OverflowError):
+                bad.append(key)
+    if shape.name in bad:
+        return None
+    row = shape.row(shape.wire(**good), cluster)
+    return msgspec.structs.replace(row, flagged=f"could not read {', '.join(bad)}" if bad else why)
