@@ -178,7 +178,7 @@ JOBS = Kind(
         Column("ACCOUNT", "account", lambda r, c: r.account or None, wide=True, drop=6),
         Column("NAME", "name", lambda r, c: r.name or None, wide=True, drop=7, width=12),
         Column("NODELIST", "node_list", lambda r, c: r.nodes or None, wide=True, drop=8),
-        Column("WHY", "why", lambda r, c: why(r, c) or None, lambda r, c: why(r, c), grow=True, drop=1),
+        Column("WHY", "why", lambda r, c: why(r, c) or None, why, grow=True, drop=1),
     ),
     sort="priority_order",
     extra=(

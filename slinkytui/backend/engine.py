@@ -1,0 +1,240 @@
+"""The composition root: clients, pollers, the join, the verbs. One engine serves any number of readers.
+
+Facts come from the clients into one store; the join makes the picture of them in another, which the readers see.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+import msgspec
+import yaml
+
+from slinkytui.backend.actions.registry import Scene, make_plan
+from slinkytui.backend.actions.run import run_plan
+from slinkytui.backend.clock import Clock, RealClock
+from slinkytui.backend.clusters import Clusters
+from slinkytui.backend.errors import ConfigError, NotAllowed, NotFound, PlanStale, UsageError
+from slinkytui.backend.feed import TYPES, VERSION, Hello, Pipe
+from slinkytui.backend.fleet.facts import Facts, place
+from slinkytui.backend.fleet.join import gpu_rows, join
+from slinkytui.backend.journal import Journal
+from slinkytui.backend.kube.access import Access, load
+from slinkytui.backend.kube.client import KubeClient
+from slinkytui.backend.kube.resources import BY_TABLE, WATCHED
+from slinkytui.backend.kube.transport import KubeTransport
+from slinkytui.backend.kube.watch import Watcher
+from slinkytui.backend.models import Ask, Cluster, FleetNode, JobId, Key, NodeId, Plan, Row, RowId, Source, Table
+from slinkytui.backend.options import Options
+from slinkytui.backend.server import FeedServer
+from slinkytui.backend.store import Store
+
+_SAME: Final = (
+    Table.CLUSTERS, Table.SOURCES, Table.JOBS, Table.PARTITIONS, Table.RESERVATIONS, Table.PODS, Table.KUBENODES,
+    Table.EVENTS, Table.CONTROLLERS, Table.LOGINSETS, Table.RESTAPIS,
+)  # fmt: skip
+"""Tables that the readers see as the clients gave them."""
+_PAUSE_S: Final = 0.1
+
+log = logging.getLogger(__name__)
+
+
+class Engine:
+    def __init__(self, options: Options, clock: Clock | None = None) -> None:
+        self.options = options
+        self.clock: Clock = clock or RealClock()
+        self.facts, self.store = Store(), Store()
+        self.access: Access | None = None
+        self.kube: KubeClient | None = None
+        self.clusters = Clusters(options, self.facts, self.clock, None)
+        self.journal = Journal(options.journal, self.clock, options.actor)
+        self._note = ""
+        self._tasks: list[asyncio.Task[None]] = []
+        self._since: dict[str, float] = {}
+        self._wanted: dict[Table, int] = {}
+        self._joined = asyncio.Event()
+
+    async def start(self) -> None:
+        """Begin to look. Raises ConfigError when there is nothing to look at."""
+        try:
+            self.access = load(self.options.kubeconfig, self.options.context)
+        except ConfigError as error:
+            if self.options.kubeconfig or self.options.context or not self.options.slurm:
+                raise
+            self._note = f"Slurm only: {error.title}"
+        if self.access is not None:
+            self.kube = KubeClient(KubeTransport(self.access))
+            self.clusters = Clusters(self.options, self.facts, self.clock, self.kube)
+            for resource in WATCHED:
+                scope = self.options.namespace if resource.namespaced else ""
+                watcher = Watcher(self.kube, resource, self.facts, self.clock, namespace=scope, note=self.access.server)
+                self._tasks.append(asyncio.create_task(watcher.run(), name=f"watch {resource.plural}"))
+        self.clusters.start_given()
+        self._tasks.append(asyncio.create_task(self._keep_joined(), name="join"))
+
+    async def close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.clusters.close()
+        if self.kube is not None:
+            await self.kube.close()
+
+    async def serve(self, pipe: Pipe) -> None:
+        """Serve one reader until it leaves."""
+        await FeedServer(self.store, pipe, self).run()
+
+    async def settled(self, timeout_s: float = 30.0) -> None:
+        """Wait until every source has answered or failed once and the picture shows it; for one-shot commands."""
+        async with asyncio.timeout(timeout_s):
+            while not self._is_settled():
+                await self._joined.wait()
+                self._joined.clear()
+
+    def _is_settled(self) -> bool:
+        sources = {
+            k.name: s for k, s in self.store.rows(Table.SOURCES).items() if isinstance(s, Source) and isinstance(k, Key)
+        }
+        if self.access is not None:
+            names = [f"kubernetes/{r.plural}" for r in WATCHED]
+            if any(n not in sources or sources[n].state == "starting" for n in names):
+                return False
+            self.clusters.discover()
+        for link in self.clusters.links.values():
+            if not link.tried.is_set():
+                return False
+            if link.name and any(
+                f"slurm/{link.name}/{t}" not in sources for t in ("nodes", "jobs", "partitions", "reservations")
+            ):
+                return False
+        return True
+
+    async def _keep_joined(self) -> None:
+        changes = self.facts.watch(Table)
+        changes.wake.set()
+        while True:
+            await changes.wake.wait()
+            changes.wake.clear()
+            began = self.clock.monotonic()
+            for table, ids in changes.take().items():
+                self._copy(table, ids)
+            self.clusters.discover()
+            await self._join()
+            self._joined.set()
+            # The join may take a fifth of a core, whatever its size.
+            await self.clock.sleep(max(_PAUSE_S, 4 * (self.clock.monotonic() - began)))
+
+    def _copy(self, table: Table, ids: set[RowId]) -> None:
+        if table in _SAME:
+            held = self.facts.rows(table)
+            self.store.upsert(table, "", [held[i] for i in ids if i in held])
+            self.store.remove(table, "", [i for i in ids if i not in held])
+
+    def look(self) -> Facts:
+        """The facts as they are now."""
+        table = self.facts.rows
+        names = tuple(c.name for c in table(Table.CLUSTERS).values() if isinstance(c, Cluster))
+        return Facts(
+            nodes=table(Table.NODES), jobs=table(Table.JOBS), pods=table(Table.PODS),  # type: ignore[arg-type]  # by table
+            kubenodes=table(Table.KUBENODES), nodesets=table(Table.NODESETS),  # type: ignore[arg-type]
+            controllers=table(Table.CONTROLLERS), sources=table(Table.SOURCES), clusters=names,  # type: ignore[arg-type]
+        )  # fmt: skip
+
+    async def _join(self) -> None:
+        facts = self.look()
+        picture = join(facts, self.clock.now(), self._since)
+        await self.store.replace(Table.NODES, "", picture.nodes)
+        await self.store.replace(Table.NODESETS, "", picture.nodesets)
+        await self.store.replace(Table.PROBLEMS, "", picture.problems)
+        if self._wanted.get(Table.GPUS):
+            await self._join_gpus()
+
+    async def _join_gpus(self) -> None:
+        nodes = [n for n in self.store.rows(Table.NODES).values() if isinstance(n, FleetNode)]
+        await self.store.replace(Table.GPUS, "", gpu_rows(nodes, place(self.look().jobs.values())))
+
+    def wanted(self, table: Table, readers: int) -> None:
+        self._wanted[table] = self._wanted.get(table, 0) + readers
+        if table == Table.GPUS and readers > 0:
+            nodes = [n for n in self.store.rows(Table.NODES).values() if isinstance(n, FleetNode)]
+            self.store.upsert(Table.GPUS, "", gpu_rows(nodes, place(self.look().jobs.values())))
+
+    def hello(self) -> Hello:
+        return Hello(
+            VERSION, self.access.context if self.access else "", self.options.namespace, "", "", 1.0, self.options.read_only,
+            self.access.contexts if self.access else (), self._note,
+        )  # fmt: skip
+
+    async def answer(self, method: str, params: bytes, progress: Callable[[Any], Awaitable[None]]) -> Any:
+        match method:
+            case "plan":
+                return await self.plan(msgspec.msgpack.decode(params, type=Ask))
+            case "run":
+                return await self.run(msgspec.msgpack.decode(params, type=Plan), progress)
+            case "raw":
+                table, row_id = msgspec.msgpack.decode(params, type=tuple[Table, bytes])
+                return await self.raw(table, msgspec.msgpack.decode(row_id, type=TYPES[table][1]))
+            case "refresh":
+                for link in self.clusters.links.values():
+                    if link.poller is not None:
+                        link.poller.refresh()
+                return None
+            case _:
+                raise UsageError(f"an engine knows no call {method!r}")
+
+    async def plan(self, ask: Ask) -> Plan:
+        """What a verb would do now, without doing it."""
+        return make_plan(ask, self._scene())
+
+    def _scene(self) -> Scene:
+        return Scene(self.store, self.clock.now(), self.options.namespace)
+
+    async def run(self, plan: Plan, progress: Callable[[Any], Awaitable[None]]) -> Any:
+        """Run a plan; refuses when its decisive inputs have changed."""
+        if self.options.read_only:
+            raise NotAllowed("started with --read-only")
+        now = make_plan(plan.ask, self._scene())
+        if now.hash != plan.hash:
+            raise PlanStale("the cluster has changed since this was planned", detail=now.summary, hint="plan again")
+        result = await run_plan(now, self._scene(), self.clusters, self.kube, self.journal, progress)
+        self._touch(plan)
+        return result
+
+    def _touch(self, plan: Plan) -> None:
+        by_text: dict[str, list[RowId]] = {}
+        for table in (Table.NODES, Table.JOBS):
+            for row_id in self.store.rows(table):
+                by_text.setdefault(str(row_id), []).append(row_id)
+        for step in plan.todo:
+            for row_id in by_text.get(step.target, ()):
+                if isinstance(row_id, NodeId | JobId):
+                    poller = self.clusters.poller(row_id.cluster)
+                    if poller is not None:
+                        poller.touch([row_id])
+
+    async def raw(self, table: Table, row_id: RowId) -> str:
+        """The object behind a row as YAML, read now."""
+        found: Any = None
+        resource = BY_TABLE.get(table)
+        if resource is not None and self.kube is not None and isinstance(row_id, Key):
+            found = await self.kube.get(resource, row_id.namespace, row_id.name)
+        elif isinstance(row_id, NodeId | JobId) or table in (Table.PARTITIONS, Table.RESERVATIONS):
+            cluster = row_id[0]
+            client = self.clusters.client(str(cluster))
+            if client is None:
+                raise NotFound(f"no client of the cluster {cluster}")
+            kind = str(table)[:-1]
+            found = await client.raw(
+                f"{kind}/{row_id[1] if not isinstance(row_id, JobId) else row_id}", str(table), f"{kind} {row_id}"
+            )
+        if found is None:
+            raise NotFound(f"{table} have no raw object")
+        return yaml.safe_dump(found, sort_keys=False, allow_unicode=True, width=120)
+
+
+def rows_of(engine: Engine, table: Table) -> list[Row]:
+    """The rows of a table of the picture, for faces in the engine's own process."""
+    return list(engine.store.rows(table).values())

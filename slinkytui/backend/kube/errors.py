@@ -1,0 +1,50 @@
+"""An answer of the API server that is no success becomes one exception, with the server's own words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from slinkytui.backend.errors import BadRequest, Conflict, KubeError, NotAllowed, NotFound, SlinkyError, Unreachable
+
+
+class Gone(KubeError):
+    """410: the resourceVersion is too old, list again."""
+
+
+class TooMany(KubeError):
+    """429: a budget or a rate limit; worth a later try."""
+
+
+class Status(msgspec.Struct):
+    message: str | None = ""
+    reason: str | None = ""
+    code: int | None = 0
+    details: dict[str, Any] | None = None
+
+
+def classify(what: str, status: int, body: bytes) -> SlinkyError:
+    """The exception for a refused call; `what` names it in words."""
+    try:
+        found = msgspec.json.decode(body, type=Status)
+    except msgspec.DecodeError:
+        text = "".join(c if c.isprintable() else " " for c in body[:400].decode("utf-8", "replace"))
+        found = Status(message=text[:200].strip())
+    message, reason = (found.message or "")[:1000], found.reason or ""
+    if status in (401, 403):
+        hint = "the credentials were refused" if status == 401 else ""
+        return NotAllowed(f"{what}: not allowed", detail=message, hint=hint)
+    if status == 404:
+        return NotFound(f"{what}: not found", detail=message)
+    if status == 409:
+        return Conflict(f"{what}: conflict", detail=message, retryable=reason == "Conflict")
+    if status == 410:
+        return Gone(f"{what}: too old", status=status, reason=reason, detail=message)
+    if status == 429:
+        return TooMany(f"{what}: refused for now", status=status, reason=reason, detail=message, retryable=True)
+    if status in (502, 503, 504):
+        return Unreachable(f"{what}: the API server is not ready", detail=message)
+    if 400 <= status < 500:
+        return BadRequest(f"{what}: refused", detail=message)
+    return KubeError(f"{what}: failed", status=status, reason=reason, detail=message, retryable=status >= 500)

@@ -1,0 +1,70 @@
+"""The resources that we read: one row each, with the wire struct and the table it feeds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from slinkytui.backend.kube import wire
+from slinkytui.backend.models import Row, Table
+
+SLINKY: Final = "slinky.slurm.net"
+
+
+@dataclass(frozen=True)
+class Resource:
+    """A served resource. `table` is None for those that are only fetched singly."""
+
+    plural: str
+    kind: str
+    group: str = ""
+    version: str = "v1"
+    namespaced: bool = True
+    table: Table | None = None
+    struct: type[Any] | None = None
+    row: Callable[[Any], Row] | None = None
+
+    @property
+    def base(self) -> str:
+        return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+
+    def path(self, namespace: str = "", name: str = "", sub: str = "") -> str:
+        """The URL path of the list, of an object or of its subresource."""
+        parts = [self.base]
+        if self.namespaced and namespace:
+            parts.append(f"namespaces/{namespace}")
+        parts.append(self.plural)
+        parts += [p for p in (name, sub) if p]
+        return "/".join(parts)
+
+
+PODS: Final = Resource("pods", "Pod", table=Table.PODS, struct=wire.WirePod, row=wire.pod_row)
+NODES: Final = Resource(
+    "nodes", "Node", namespaced=False, table=Table.KUBENODES, struct=wire.WireKubeNode, row=wire.kubenode_row
+)
+EVENTS: Final = Resource("events", "Event", table=Table.EVENTS, struct=wire.WireEvent, row=wire.event_row)
+NODESETS: Final = Resource(
+    "nodesets", "NodeSet", SLINKY, "v1beta1", table=Table.NODESETS, struct=wire.WireNodeSet, row=wire.nodeset_row
+)
+CONTROLLERS: Final = Resource(
+    "controllers",
+    "Controller",
+    SLINKY,
+    "v1beta1",
+    table=Table.CONTROLLERS,
+    struct=wire.WireController,
+    row=wire.controller_row,
+)
+LOGINSETS: Final = Resource(
+    "loginsets", "LoginSet", SLINKY, "v1beta1", table=Table.LOGINSETS, struct=wire.WireMember, row=wire.loginset_row
+)
+RESTAPIS: Final = Resource(
+    "restapis", "RestApi", SLINKY, "v1beta1", table=Table.RESTAPIS, struct=wire.WireMember, row=wire.restapi_row
+)
+SECRETS: Final = Resource("secrets", "Secret")
+WATCHED: Final = (CONTROLLERS, RESTAPIS, NODESETS, LOGINSETS, PODS, NODES, EVENTS)
+BY_TABLE: Final = {r.table: r for r in WATCHED}
+DECODERS: Final = {r.plural: msgspec.json.Decoder(r.struct) for r in WATCHED if r.struct is not None}

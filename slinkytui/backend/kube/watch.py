@@ -1,0 +1,217 @@
+"""One list+watch: pages, then events with bookmarks; a relist is a diff and never a clear.
+
+It never ends of itself: an error is a stale source and a later try, 403 and a missing resource are tried slowly.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import AsyncIterator
+from typing import Any, Final
+
+import msgspec
+
+from slinkytui.backend.clock import Clock
+from slinkytui.backend.errors import NotAllowed, NotFound, SlinkyError, Unreachable
+from slinkytui.backend.http import Query, Request
+from slinkytui.backend.kube.client import KubeClient
+from slinkytui.backend.kube.errors import Gone, classify
+from slinkytui.backend.kube.resources import DECODERS, Resource
+from slinkytui.backend.models import Row, RowId, Source
+from slinkytui.backend.sink import Sink
+
+PAGE: Final = 500
+WATCH_S: Final = 300
+SLOW_S: Final = 30.0
+MOST_S: Final = 30.0
+_BUDGET_S: Final = 0.004
+
+log = logging.getLogger(__name__)
+
+
+class _ListMeta(msgspec.Struct, rename="camel"):
+    resource_version: str = ""
+    continue_: str = msgspec.field(default="", name="continue")
+
+
+class _Page(msgspec.Struct):
+    metadata: _ListMeta
+    items: list[msgspec.Raw] | None = None
+
+
+class _Event(msgspec.Struct):
+    type: str
+    object: msgspec.Raw
+
+
+class _Bookmark(msgspec.Struct):
+    class Meta(msgspec.Struct, rename="camel"):
+        resource_version: str = ""
+
+    metadata: Meta
+
+
+_page = msgspec.json.Decoder(_Page)
+_event = msgspec.json.Decoder(_Event)
+_bookmark = msgspec.json.Decoder(_Bookmark)
+
+
+class Watcher:
+    """Feeds `resource.table` of the sink from one namespace ("" is all)."""
+
+    def __init__(
+        self, client: KubeClient, resource: Resource, sink: Sink, clock: Clock, *, namespace: str = "", note: str = ""
+    ) -> None:
+        if resource.table is None or resource.row is None:
+            raise ValueError(f"{resource.plural} feed no table")
+        self._client, self._resource, self._sink, self._clock = client, resource, sink, clock
+        self._table, self._row, self._namespace = resource.table, resource.row, namespace
+        self._decode = DECODERS[resource.plural]
+        self._source = Source(f"kubernetes/{resource.plural}", "starting", note=note)
+        self._failures = 0
+        self._rows = 0
+
+    async def run(self) -> None:
+        """List and watch until cancelled."""
+        while True:
+            pause = await self._pass()
+            await self._clock.sleep(pause)
+
+    async def _pass(self) -> float:
+        """One list and the watches that follow it; how long to wait before the next."""
+        try:
+            version = await self._list()
+            while True:
+                version = await self._watch(version)
+        except Gone:
+            return random.uniform(0.0, 1.0)
+        except NotAllowed as error:
+            self._fail("refused", error)
+            return SLOW_S
+        except NotFound as error:
+            # The resource itself is not served: no CRD (yet).
+            await self._sink.replace(self._table, self._namespace, [])
+            self._fail("absent", error)
+            return SLOW_S
+        except SlinkyError as error:
+            self._fail("stale", error)
+            return random.uniform(0.2, min(MOST_S, 0.5 * 2 ** min(self._failures, 8)))
+
+    async def _list(self) -> str:
+        began = self._clock.monotonic()
+        rows: list[Row] = []
+        lost, version, more = 0, "", ""
+        while True:
+            query: Query = (("limit", str(PAGE)),) + ((("continue", more),) if more else ())
+            body = await self._client.call(
+                "GET", self._resource.path(self._namespace), self._resource.plural, query=query
+            )
+            try:
+                page = _page.decode(body)
+            except msgspec.DecodeError as error:
+                raise Unreachable(f"{self._resource.plural}: the list cannot be read", detail=str(error)) from error
+            until = self._clock.monotonic() + _BUDGET_S
+            for raw in page.items or ():
+                row = self._read(raw)
+                if row is None:
+                    lost += 1
+                else:
+                    rows.append(row)
+                if self._clock.monotonic() > until:
+                    await self._clock.sleep(0)
+                    until = self._clock.monotonic() + _BUDGET_S
+            version, more = page.metadata.resource_version or version, page.metadata.continue_
+            if not more:
+                break
+        if lost:
+            self._sink.upsert(self._table, self._namespace, rows)
+        else:
+            await self._sink.replace(self._table, self._namespace, rows)
+        self._failures, self._rows = 0, len(rows)
+        self._live(f"{lost} objects could not be read" if lost else "", round(self._clock.monotonic() - began, 3))
+        return version
+
+    async def _watch(self, version: str) -> str:
+        """Follow events until the server ends the watch; the version to go on from. Raises Gone when that is too old."""
+        query = (
+            ("watch", "true"), ("allowWatchBookmarks", "true"), ("resourceVersion", version),
+            ("timeoutSeconds", str(int(WATCH_S * random.uniform(0.8, 1.0)))),
+        )  # fmt: skip
+        request = Request("GET", self._resource.path(self._namespace), query, {"accept": "application/json"})
+        # The server sends a bookmark about once a minute: silence beyond two of them is a dead connection.
+        async with self._client.transport.send(request, timeout_s=150.0) as answer:
+            if answer.status != 200:
+                raise classify(f"watch of {self._resource.plural}", answer.status, await answer.read())
+            async for batch in _lines(answer.chunks):
+                version = self._apply(batch, version)
+                self._live(self._source.error, self._source.took_s)
+        return version
+
+    def _apply(self, batch: list[bytes], version: str) -> str:
+        changed: dict[RowId, Row] = {}
+        gone: dict[RowId, None] = {}
+        for line in batch:
+            event = _decode_event(line)
+            if event.type == "ERROR":
+                status = msgspec.json.decode(event.object)
+                raise classify(f"watch of {self._resource.plural}", int(status.get("code") or 500), bytes(event.object))
+            version = _bookmark.decode(event.object).metadata.resource_version or version
+            if event.type == "BOOKMARK":
+                continue
+            row = self._read(event.object)
+            if row is None:
+                log.warning("%s: an event cannot be read", self._resource.plural)
+                continue
+            row_id: RowId = row.id  # type: ignore[attr-defined]
+            if event.type == "DELETED":
+                changed.pop(row_id, None)
+                gone[row_id] = None
+            else:
+                gone.pop(row_id, None)
+                changed[row_id] = row
+        self._sink.remove(self._table, self._namespace, gone)
+        self._sink.upsert(self._table, self._namespace, changed.values())
+        return version
+
+    def _read(self, raw: Any) -> Row | None:
+        try:
+            return self._row(self._decode.decode(raw))
+        except (msgspec.DecodeError, ValueError) as error:
+            log.warning("%s: %s", self._resource.plural, error)
+            return None
+
+    def _live(self, error: str, took_s: float | None) -> None:
+        now = self._clock.now()
+        last = self._source.last_success
+        if self._source.state == "live" and error == self._source.error and last is not None and now - last < 1.0:
+            return
+        self._tell(msgspec.structs.replace(
+            self._source, state="live", last_success=now, error=error, rows=self._rows, took_s=took_s
+        ))  # fmt: skip
+
+    def _fail(self, state: str, error: SlinkyError) -> None:
+        self._failures += 1
+        log.info("%s: %s", self._resource.plural, error.line())
+        self._tell(msgspec.structs.replace(self._source, state=state, error=error.line(), last_error=self._clock.now()))
+
+    def _tell(self, source: Source) -> None:
+        self._source = source
+        self._sink.source(source)
+
+
+def _decode_event(line: bytes) -> _Event:
+    try:
+        return _event.decode(line)
+    except msgspec.DecodeError as error:
+        raise Unreachable("a watch event cannot be read", detail=str(error)) from error
+
+
+async def _lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
+    """Whole lines as they arrive, those of one chunk together."""
+    rest = b""
+    async for chunk in chunks:
+        *lines, rest = (rest + chunk).split(b"\n")
+        whole = [line for line in lines if line]
+        if whole:
+            yield whole

@@ -1,0 +1,429 @@
+"""Lean wire structs per kind: only what the rows need, unknown fields ignored, every part nullable."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from slinkytui.backend.models import (
+    Budget,
+    Condition,
+    ContainerState,
+    Controller,
+    Event,
+    Key,
+    KubeNode,
+    Labels,
+    LoginSet,
+    Meta,
+    NodeSet,
+    Pod,
+    RestApi,
+)
+
+Map = dict[str, str] | None
+
+
+class Wire(msgspec.Struct, gc=False, rename="camel"):
+    """A part of an object."""
+
+
+class WireOwner(Wire):
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool | None = None
+
+
+class WireMeta(Wire):
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    generation: int | None = None
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+    labels: Map = None
+    annotations: Map = None
+    owner_references: list[WireOwner] | None = None
+    finalizers: list[str] | None = None
+
+
+class WireCondition(Wire):
+    type: str = ""
+    status: str = ""
+    reason: str | None = ""
+    message: str | None = ""
+    last_transition_time: str | None = None
+
+
+class WireRef(Wire):
+    name: str = ""
+    namespace: str = ""
+
+
+def when(text: str | None) -> int | None:
+    """Unix seconds of an RFC 3339 time; None for none and for nonsense."""
+    if not text:
+        return None
+    try:
+        return int(datetime.fromisoformat(text).timestamp())
+    except ValueError:
+        return None
+
+
+def pairs(found: Map) -> Labels:
+    return tuple(sorted(found.items())) if found else ()
+
+
+_DROPPED = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+def meta_row(m: WireMeta) -> Meta:
+    owners = m.owner_references or ()
+    owner = next((o for o in owners if o.controller), owners[0] if owners else WireOwner())
+    annotations = {k: v for k, v in m.annotations.items() if k != _DROPPED} if m.annotations else None
+    return Meta(
+        m.uid, m.resource_version, m.generation, when(m.creation_timestamp), when(m.deletion_timestamp),
+        pairs(m.labels), pairs(annotations), owner.kind, owner.name, owner.uid, tuple(m.finalizers or ()),
+    )  # fmt: skip
+
+
+def key(m: WireMeta) -> Key:
+    return Key(m.namespace, m.name)
+
+
+def condition_rows(found: list[WireCondition] | None) -> tuple[Condition, ...]:
+    return tuple(
+        Condition(c.type, c.status, c.reason or "", c.message or "", when(c.last_transition_time)) for c in found or ()
+    )
+
+
+class WireRunning(Wire):
+    started_at: str | None = None
+
+
+class WireEnded(Wire):
+    reason: str | None = ""
+    exit_code: int | None = None
+    finished_at: str | None = None
+
+
+class WireWaiting(Wire):
+    reason: str | None = ""
+
+
+class WireStates(Wire):
+    running: WireRunning | None = None
+    waiting: WireWaiting | None = None
+    terminated: WireEnded | None = None
+
+
+class WireContainer(Wire):
+    name: str = ""
+    ready: bool | None = False
+    restart_count: int | None = 0
+    image: str | None = ""
+    state: WireStates | None = None
+
+
+class WirePodSpec(Wire):
+    node_name: str | None = ""
+    hostname: str | None = ""
+    subdomain: str | None = ""
+    host_network: bool | None = False
+
+
+class WirePodStatus(Wire):
+    phase: str | None = ""
+    reason: str | None = ""
+    pod_i_p: str | None = msgspec.field(default="", name="podIP")
+    host_i_p: str | None = msgspec.field(default="", name="hostIP")
+    start_time: str | None = None
+    conditions: list[WireCondition] | None = None
+    container_statuses: list[WireContainer] | None = None
+    init_container_statuses: list[WireContainer] | None = None
+
+
+class WirePod(Wire):
+    metadata: WireMeta
+    spec: WirePodSpec | None = None
+    status: WirePodStatus | None = None
+
+
+def _container(c: WireContainer, init: bool) -> ContainerState:
+    states = c.state or WireStates()
+    if states.terminated is not None:
+        ended = states.terminated
+        return ContainerState(c.name, bool(c.ready), c.restart_count or 0, "terminated", ended.reason or "",
+                              ended.exit_code, when(ended.finished_at), c.image or "", init)  # fmt: skip
+    running, waiting = states.running, states.waiting
+    return ContainerState(
+        c.name, bool(c.ready), c.restart_count or 0, "running" if running else "waiting" if waiting else "",
+        (waiting.reason or "") if waiting else "", None, when(running.started_at) if running else None, c.image or "", init,
+    )  # fmt: skip
+
+
+def pod_row(w: WirePod) -> Pod:
+    spec, status = w.spec or WirePodSpec(), w.status or WirePodStatus()
+    return Pod(
+        key(w.metadata), meta_row(w.metadata), status.phase or "", status.reason or "", spec.node_name or "",
+        status.pod_i_p or "", status.host_i_p or "", spec.hostname or "", spec.subdomain or "", bool(spec.host_network),
+        when(status.start_time), condition_rows(status.conditions),
+        tuple(_container(c, True) for c in status.init_container_statuses or ())
+        + tuple(_container(c, False) for c in status.container_statuses or ()),
+    )  # fmt: skip
+
+
+class WireTaint(Wire):
+    key: str = ""
+    value: str | None = ""
+    effect: str = ""
+
+
+class WireNodeSpec(Wire):
+    unschedulable: bool | None = False
+    taints: list[WireTaint] | None = None
+
+
+class WireAddress(Wire):
+    type: str = ""
+    address: str = ""
+
+
+class WireNodeInfo(Wire):
+    kubelet_version: str | None = ""
+    os_image: str | None = ""
+
+
+class WireNodeStatus(Wire):
+    conditions: list[WireCondition] | None = None
+    addresses: list[WireAddress] | None = None
+    allocatable: dict[str, str] | None = None
+    node_info: WireNodeInfo | None = None
+
+
+class WireKubeNode(Wire):
+    metadata: WireMeta
+    spec: WireNodeSpec | None = None
+    status: WireNodeStatus | None = None
+
+
+def kubenode_row(w: WireKubeNode) -> KubeNode:
+    spec, status = w.spec or WireNodeSpec(), w.status or WireNodeStatus()
+    can = status.allocatable or {}
+    gpus = can.get("nvidia.com/gpu") or can.get("amd.com/gpu") or ""
+    info = status.node_info or WireNodeInfo()
+    return KubeNode(
+        Key("", w.metadata.name), meta_row(w.metadata), bool(spec.unschedulable),
+        tuple(f"{t.key}{'=' + t.value if t.value else ''}:{t.effect}" for t in spec.taints or ()),
+        condition_rows(status.conditions), tuple((a.type, a.address) for a in status.addresses or ()),
+        can.get("cpu", ""), can.get("memory", ""), int(gpus) if gpus.isdigit() else None, info.kubelet_version or "",
+        info.os_image or "",
+    )  # fmt: skip
+
+
+class WireImage(Wire):
+    image: str | None = ""
+
+
+class WireExtra(Wire):
+    host_network: bool | None = False
+
+
+class WireTemplate(Wire):
+    spec: WireExtra | None = None
+
+
+class WireEnabled(Wire):
+    enabled: bool | None = None
+
+
+class WireStrategy(Wire):
+    type: str | None = ""
+
+
+class WireNodeSetSpec(Wire):
+    controller_ref: WireRef | None = None
+    scaling_mode: str | None = ""
+    replicas: int | None = None
+    partition: WireEnabled | None = None
+    template: WireTemplate | None = None
+    ordinal_padding: int | None = None
+    update_strategy: WireStrategy | None = None
+    slurmd: WireImage | None = None
+    extra_conf: str | None = ""
+
+
+class WireNodeSetStatus(Wire):
+    selector: str | None = ""
+    replicas: int | None = None
+    desired: int | None = None
+    updated_replicas: int | None = None
+    ready_replicas: int | None = None
+    available_replicas: int | None = None
+    unavailable_replicas: int | None = None
+    slurm_idle: int | None = None
+    slurm_allocated: int | None = None
+    slurm_down: int | None = None
+    slurm_drain: int | None = None
+    conditions: list[WireCondition] | None = None
+
+
+class WireNodeSet(Wire):
+    metadata: WireMeta
+    spec: WireNodeSetSpec | None = None
+    status: WireNodeSetStatus | None = None
+
+
+def _ref(found: WireRef | None, own: str) -> Key:
+    """A reference without namespace means the object's own."""
+    return Key(found.namespace or own, found.name) if found else Key(own, "")
+
+
+def nodeset_row(w: WireNodeSet) -> NodeSet:
+    spec, s = w.spec or WireNodeSetSpec(), w.status or WireNodeSetStatus()
+    mode = spec.scaling_mode or "StatefulSet"
+    replicas = spec.replicas if spec.replicas is not None else 1
+    pod = spec.template.spec if spec.template and spec.template.spec else WireExtra()
+    return NodeSet(
+        key(w.metadata), meta_row(w.metadata), _ref(spec.controller_ref, w.metadata.namespace), mode,
+        None if mode == "DaemonSet" else replicas, spec.partition.enabled if spec.partition else None,
+        bool(pod.host_network), spec.ordinal_padding, (spec.update_strategy.type or "") if spec.update_strategy else "",
+        (spec.slurmd.image or "") if spec.slurmd else "", spec.extra_conf or "", s.selector or "", s.replicas, s.desired,
+        s.updated_replicas, s.ready_replicas, s.available_replicas, s.unavailable_replicas, s.slurm_idle,
+        s.slurm_allocated, s.slurm_down, s.slurm_drain, condition_rows(s.conditions),
+    )  # fmt: skip
+
+
+class WireKeyRef(Wire):
+    name: str | None = ""
+    key: str | None = ""
+
+
+class WireHost(Wire):
+    host: str | None = ""
+
+
+class WireControllerSpec(Wire):
+    cluster_name: str | None = ""
+    external: bool | None = False
+    external_config: WireHost | None = None
+    jwt_key_ref: WireKeyRef | None = None
+    jwt_hs256_key_ref: WireKeyRef | None = msgspec.field(default=None, name="jwtHs256KeyRef")
+    slurmctld: WireImage | None = None
+
+
+class WireConditions(Wire):
+    conditions: list[WireCondition] | None = None
+    replicas: int | None = None
+
+
+class WireController(Wire):
+    metadata: WireMeta
+    spec: WireControllerSpec | None = None
+    status: WireConditions | None = None
+
+
+def controller_row(w: WireController) -> Controller:
+    spec = w.spec or WireControllerSpec()
+    jwt = spec.jwt_key_ref or spec.jwt_hs256_key_ref or WireKeyRef()
+    return Controller(
+        key(w.metadata), meta_row(w.metadata), spec.cluster_name or f"{w.metadata.namespace}_{w.metadata.name}", bool(spec.external),
+        (spec.external_config.host or "") if spec.external_config else "", jwt.name or "", jwt.key or "",
+        (spec.slurmctld.image or "") if spec.slurmctld else "", condition_rows(w.status.conditions if w.status else None),
+    )  # fmt: skip
+
+
+class WireMemberSpec(Wire):
+    controller_ref: WireRef | None = None
+    replicas: int | None = None
+
+
+class WireMember(Wire):
+    metadata: WireMeta
+    spec: WireMemberSpec | None = None
+    status: WireConditions | None = None
+
+
+def loginset_row(w: WireMember) -> LoginSet:
+    spec, status = w.spec or WireMemberSpec(), w.status or WireConditions()
+    return LoginSet(key(w.metadata), meta_row(w.metadata), _ref(spec.controller_ref, w.metadata.namespace),
+                    spec.replicas, status.replicas, condition_rows(status.conditions))  # fmt: skip
+
+
+def restapi_row(w: WireMember) -> RestApi:
+    """Its service is NAME-restapi on port 6820, as upstream generates it."""
+    spec, status = w.spec or WireMemberSpec(), w.status or WireConditions()
+    return RestApi(key(w.metadata), meta_row(w.metadata), _ref(spec.controller_ref, w.metadata.namespace),
+                   spec.replicas, f"{w.metadata.name}-restapi", 6820, condition_rows(status.conditions))  # fmt: skip
+
+
+class WireObject(Wire):
+    kind: str | None = ""
+    namespace: str | None = ""
+    name: str | None = ""
+
+
+class WireSource(Wire):
+    component: str | None = ""
+
+
+class WireSeries(Wire):
+    count: int | None = None
+    last_observed_time: str | None = None
+
+
+class WireEvent(Wire):
+    metadata: WireMeta
+    involved_object: WireObject | None = None
+    type: str | None = ""
+    reason: str | None = ""
+    message: str | None = ""
+    count: int | None = None
+    first_timestamp: str | None = None
+    last_timestamp: str | None = None
+    event_time: str | None = None
+    series: WireSeries | None = None
+    source: WireSource | None = None
+    reporting_component: str | None = ""
+
+
+def event_row(w: WireEvent) -> Event:
+    about, series = w.involved_object or WireObject(), w.series or WireSeries()
+    first = when(w.first_timestamp) or when(w.event_time) or when(w.metadata.creation_timestamp)
+    last = when(series.last_observed_time) or when(w.last_timestamp) or first
+    return Event(
+        key(w.metadata), about.kind or "", about.namespace or "", about.name or "", w.type or "", w.reason or "",
+        w.message or "", series.count or w.count or 1, first, last,
+        w.reporting_component or ((w.source.component or "") if w.source else ""),
+    )  # fmt: skip
+
+
+class WireSelector(Wire):
+    match_labels: Map = None
+
+
+class WireBudgetSpec(Wire):
+    selector: WireSelector | None = None
+
+
+class WireBudgetStatus(Wire):
+    disruptions_allowed: int | None = None
+    current_healthy: int | None = None
+    desired_healthy: int | None = None
+
+
+class WireBudget(Wire):
+    metadata: WireMeta
+    spec: WireBudgetSpec | None = None
+    status: WireBudgetStatus | None = None
+
+
+def budget_row(w: WireBudget) -> Budget:
+    s = w.status or WireBudgetStatus()
+    match: Any = w.spec.selector.match_labels if w.spec and w.spec.selector else None
+    return Budget(key(w.metadata), ",".join(f"{k}={v}" for k, v in pairs(match)), s.disruptions_allowed,
+                  s.current_healthy, s.desired_healthy)  # fmt: skip
