@@ -1,0 +1,55 @@
+"""The engine's own process: `python -m slinkytui.backend.serve FD OPTIONS_JSON` serves one console over a socket."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+import socket
+import sys
+from pathlib import Path
+
+import msgspec
+import platformdirs
+
+from slinkytui.backend.engine import Engine
+from slinkytui.backend.errors import SlinkyError
+from slinkytui.backend.feed import VERSION, Hello, StreamPipe
+from slinkytui.backend.options import Options
+
+
+async def serve(sock: socket.socket, options: Options) -> None:
+    """Serve until the console leaves. A start that fails is told in the greeting."""
+    reader, writer = await asyncio.open_connection(sock=sock, limit=2**20)
+    pipe = StreamPipe(reader, writer)
+    engine = Engine(options)
+    try:
+        await engine.start()
+    except SlinkyError as error:
+        await pipe.send(Hello(VERSION, note=f"!{error.line()}"))
+        await pipe.close()
+        return
+    try:
+        await engine.serve(pipe)
+    finally:
+        await engine.close()
+
+
+def log_path() -> Path:
+    return Path(platformdirs.user_log_dir("slinkytui")) / "engine.log"
+
+
+def main() -> None:
+    path = log_path()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    os.umask(0o077)
+    logging.basicConfig(filename=path, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    gc.set_threshold(5_000, 20, 50)
+    options = msgspec.json.decode(sys.argv[2], type=Options)
+    asyncio.run(serve(socket.socket(fileno=int(sys.argv[1])), options))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""Starts the console: the engine in a child process, this process paints at once and waits for its greeting."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import socket
+import sys
+
+import msgspec
+
+from slinkytui.app import SlinkyApp
+from slinkytui.backend.feed import StreamPipe
+from slinkytui.backend.options import Options
+from slinkytui.backend.reader import Reader
+
+
+async def start_engine(options: Options) -> Reader:
+    """A reader of an engine in a new process; the engine ends when the reader is closed."""
+    ours, theirs = socket.socketpair()
+    with theirs:
+        await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "slinkytui.backend.serve", str(theirs.fileno()), msgspec.json.encode(options).decode(),
+            pass_fds=(theirs.fileno(),), stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+    stream, writer = await asyncio.open_connection(sock=ours, limit=2**20)
+    return Reader(StreamPipe(stream, writer))
+
+
+def run_console(options: Options, args: argparse.Namespace) -> int:
+    """Run until the person leaves; an engine that cannot start is an error with its own words."""
+    if not sys.stdout.isatty() or not sys.stdin.isatty():
+        from slinkytui.backend.errors import UsageError
+
+        raise UsageError("the console needs a terminal", hint="slinkytui get KIND prints without one")
+    gc.set_threshold(5_000, 20, 50)
+    app = SlinkyApp(
+        lambda: start_engine(options),
+        theme_name=args.theme,
+        first=args.screen,
+        plain=args.plain,
+        read_only=options.read_only,
+    )
+    app.run()
+    if app.fatal:
+        print(f"slinkytui: {app.fatal}", file=sys.stderr)
+        return 4
+    return app.return_code or 0

@@ -1,0 +1,49 @@
+"""One line of input at the foot of the screen: `:` commands and `/` filters. Letters only type here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal
+from textual.screen import ModalScreen
+from textual.widgets import Input, Label
+
+
+class Prompt(ModalScreen[str | None]):
+    """Dismissed with the text, or None. `changed` hears every letter."""
+
+    BINDINGS = [Binding("escape", "leave", "back", id="prompt.leave")]
+    DEFAULT_CSS = """
+    Prompt { align: center bottom; background: transparent; }
+    Prompt Horizontal { height: 1; background: $panel; }
+    Prompt Label { width: 2; color: $accent; }
+    Prompt Input { border: none; height: 1; padding: 0; background: $panel; width: 1fr; }
+    """
+
+    def __init__(self, sign: str, hint: str, value: str = "", changed: Callable[[str], None] | None = None) -> None:
+        super().__init__()
+        self._sign, self._hint, self._value, self._changed = sign, hint, value, changed
+
+    def compose(self) -> ComposeResult:
+        with Horizontal():
+            yield Label(self._sign, markup=False)
+            yield Input(self._value, placeholder=self._hint)
+
+    def on_mount(self) -> None:
+        entry = self.query_one(Input)
+        entry.cursor_blink = False
+        entry.focus()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        if self._changed is not None:
+            self._changed(event.value)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.dismiss(event.value)
+
+    def action_leave(self) -> None:
+        self.dismiss(None)

@@ -1,0 +1,30 @@
+"""Text from clusters is data: made inert before it is drawn, and cut at cell borders."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from rich.cells import cell_len, set_cell_size
+
+_BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+LONGEST = 1_000
+
+
+def inert(text: str, longest: int = LONGEST) -> str:
+    """Without anything that a terminal would obey: controls, escapes and direction marks become a dot."""
+    if len(text) > longest:
+        text = text[: longest - 1] + "…"
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(
+        "·" if c in _BIDI or unicodedata.category(c) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp") else c for c in text
+    )
+
+
+def fit(text: str, width: int, align: str = "left") -> str:
+    """Exactly `width` cells: cut with `…`, or padded."""
+    size = cell_len(text)
+    if size > width:
+        return set_cell_size(text, max(0, width - 1)) + "…" if width > 0 else ""
+    pad = " " * (width - size)
+    return pad + text if align == "right" else text + pad
