@@ -10,11 +10,12 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 GLOBALS = {
     "kubeconfig": "", "context": "", "namespace": "", "all_namespaces": False, "slurm": [], "token_file": "", "ca_file": "",
-    "read_only": False, "theme": "dark", "screen": "board", "plain": False,
+    "sim": "", "sim_speed": 1.0, "read_only": False, "theme": "dark", "screen": "board", "plain": False,
 }  # fmt: skip
 
 
@@ -36,6 +37,10 @@ def _shared() -> _Parser:
     )
     group.add_argument("--token-file", metavar="FILE", help="Slurm token (default: SLURM_JWT)")
     group.add_argument("--ca-file", metavar="FILE", help="CA of an https slurmrestd")
+    group.add_argument(
+        "--sim", metavar="SCENARIO", help="a simulated cluster: a scenario's name or file (default: small)"
+    )
+    group.add_argument("--sim-speed", type=_speed, metavar="N", help="how fast its time runs")
     group.add_argument("--read-only", action="store_true", help="bind no verb that writes")
     look = shared.add_argument_group("look")
     look.add_argument("--theme", choices=("dark", "light", "safe"), help="colours; safe is for the colour-blind")
@@ -67,13 +72,52 @@ def parser() -> argparse.ArgumentParser:
     do.add_argument("--if-plan", default="", metavar="HASH", help="only if the plan is still this one")
     do.add_argument("-o", "--output", default="text", choices=("text", "json"))
     commands.add_parser("crds", parents=[shared], help="print the custom resource definitions", allow_abbrev=False)
+    commands.add_parser(
+        "sim", help="sim serve [SCENARIO]: serve a simulated cluster (sim serve --help)", allow_abbrev=False
+    )
     commands.add_parser("version", parents=[shared], help="print the version", allow_abbrev=False)
     return main_parser
 
 
+def _speed(text: str) -> float:
+    speed = float(text)
+    if not 0 < speed <= 10_000:
+        raise argparse.ArgumentTypeError("must be greater than 0")
+    return speed
+
+
+def scenarios() -> tuple[str, ...]:
+    """The names of the scenarios that come with the program."""
+    return tuple(sorted(p.stem for p in (Path(__file__).parent / "backend" / "sim" / "scenarios").glob("*.yaml")))
+
+
+def bind_sim(argv: Sequence[str]) -> list[str]:
+    """`--sim` takes the next word only if that is a scenario or a scenario's file, wherever it stands."""
+    out: list[str] = []
+    words = list(argv)
+    while words:
+        word = words.pop(0)
+        if word != "--sim":
+            out.append(word)
+            continue
+        is_value = bool(words) and (
+            words[0] in scenarios() or (words[0].endswith((".yaml", ".yml")) and Path(words[0]).is_file())
+        )
+        out.append(f"--sim={words.pop(0) if is_value else 'small'}")
+    return out
+
+
 def settings(argv: Sequence[str]) -> argparse.Namespace:
-    """The arguments with the defaults of what was not given."""
-    found = parser().parse_args(list(argv))
+    """The arguments with the defaults of what was not given. A --sim that was given is never lost."""
+    words = bind_sim(argv)
+    main_parser = parser()
+    found = main_parser.parse_args(words)
+    simulated = [w.removeprefix("--sim=") for w in words if w.startswith("--sim=")]
+    if simulated:
+        found.sim = simulated[-1] or "small"
+        for option in ("kubeconfig", "context", "slurm", "token_file"):
+            if getattr(found, option, None):
+                main_parser.error(f"--sim and --{option.replace('_', '-')} exclude each other")
     for key, default in GLOBALS.items():
         if not hasattr(found, key):
             setattr(found, key, default)
@@ -84,6 +128,8 @@ def settings(argv: Sequence[str]) -> argparse.Namespace:
 
 def main(argv: Sequence[str]) -> int:
     """Run a command; the exit code."""
+    if list(argv[:2]) == ["sim", "serve"]:
+        return _serve_sim(argv[2:])
     args = settings(argv)
     from slinkytui.backend.errors import SlinkyError
 
@@ -100,6 +146,12 @@ def main(argv: Sequence[str]) -> int:
         return 0
 
 
+def _serve_sim(argv: Sequence[str]) -> int:
+    from slinkytui.backend.sim.__main__ import main as serve
+
+    return serve(argv)
+
+
 def _dispatch(args: argparse.Namespace) -> int:
     """Each command imports what it needs, and no more."""
     if args.command == "version":
@@ -107,6 +159,8 @@ def _dispatch(args: argparse.Namespace) -> int:
 
         print(__version__)
         return 0
+    if args.command == "sim":
+        parser().error("sim wants: sim serve [SCENARIO]")
     if args.command == "crds":
         from slinkytui.backend.crds import documents
 
@@ -131,5 +185,5 @@ def options(args: argparse.Namespace) -> Any:
 
     return Options(
         kubeconfig=args.kubeconfig, context=args.context, namespace=args.namespace, slurm=tuple(args.slurm),
-        token_file=args.token_file, ca_file=args.ca_file, read_only=args.read_only,
+        token_file=args.token_file, ca_file=args.ca_file, read_only=args.read_only, sim=args.sim, sim_speed=args.sim_speed,
     )  # fmt: skip

@@ -30,6 +30,7 @@ from slinkytui.backend.kube.watch import Watcher
 from slinkytui.backend.models import Ask, Cluster, FleetNode, JobId, Key, NodeId, Plan, Row, RowId, Source, Table
 from slinkytui.backend.options import Options
 from slinkytui.backend.server import FeedServer
+from slinkytui.backend.simprocess import SimProcess, start_sim
 from slinkytui.backend.store import Store
 
 _SAME: Final = (
@@ -52,6 +53,7 @@ class Engine:
         self.clusters = Clusters(options, self.facts, self.clock, None)
         self.journal = Journal(options.journal, self.clock, options.actor)
         self._note = ""
+        self._sim: SimProcess | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._since: dict[str, float] = {}
         self._wanted: dict[Table, int] = {}
@@ -59,6 +61,11 @@ class Engine:
 
     async def start(self) -> None:
         """Begin to look. Raises ConfigError when there is nothing to look at."""
+        if self.options.sim:
+            self._sim = await start_sim(self.options.sim, self.options.sim_speed)
+            self.options = msgspec.structs.replace(
+                self.options, kubeconfig=self._sim.kubeconfig, context="", slurm=(), token_file=""
+            )
         try:
             self.access = load(self.options.kubeconfig, self.options.context)
         except ConfigError as error:
@@ -82,6 +89,8 @@ class Engine:
         await self.clusters.close()
         if self.kube is not None:
             await self.kube.close()
+        if self._sim is not None:
+            await self._sim.close()
 
     async def serve(self, pipe: Pipe) -> None:
         """Serve one reader until it leaves."""
@@ -164,7 +173,8 @@ class Engine:
 
     def hello(self) -> Hello:
         return Hello(
-            VERSION, self.access.context if self.access else "", self.options.namespace, "", "", 1.0, self.options.read_only,
+            VERSION, self.access.context if self.access else "", self.options.namespace, "", self.options.sim,
+            self.options.sim_speed, self.options.read_only,
             self.access.contexts if self.access else (), self._note,
         )  # fmt: skip
 

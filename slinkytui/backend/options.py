@@ -6,7 +6,8 @@ import msgspec
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """`slurm` holds URLs, or NAMESPACE/CONTROLLER=URL; `namespace` "" is all namespaces."""
+    """`slurm` holds URLs, or NAMESPACE/CONTROLLER=URL; `namespace` "" is all namespaces. `sim` names a scenario: the
+    engine then starts a simulator and looks at nothing else."""
 
     kubeconfig: str = ""
     context: str = ""
@@ -15,5 +16,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     token_file: str = ""
     ca_file: str = ""
     read_only: bool = False
+    sim: str = ""
+    sim_speed: float = 1.0
     journal: str = ""
     actor: str = ""

@@ -64,7 +64,7 @@ class PlanDialog(ModalScreen[bool]):
     PlanDialog > Vertical { width: 100; max-width: 100%; height: auto; max-height: 100%; border: heavy $accent; background: $surface; padding: 0 1; }
     PlanDialog VerticalScroll { height: auto; max-height: 20; }
     PlanDialog Horizontal { height: auto; align-horizontal: right; }
-    PlanDialog Button { border: none; height: 1; min-width: 10; margin: 0 1; }
+    PlanDialog Button { min-width: 10; margin: 0 1; }
     PlanDialog Input { border: none; height: 1; background: $panel; width: 40; }
     """
 
@@ -83,9 +83,9 @@ class PlanDialog(ModalScreen[bool]):
             if self._plan.confirm_count and not self._plan.refused:
                 yield Input(placeholder=f"type {self._plan.confirm_count} to confirm")
             with Horizontal():
-                yield Button("Cancel", id="cancel")
+                yield Button("Cancel", id="cancel", compact=True)
                 if not self._plan.refused:
-                    yield Button(self._plan.go, id="go")
+                    yield Button(self._plan.go, id="go", compact=True)
 
     def on_mount(self) -> None:
         self.query_one("#cancel").focus()

@@ -42,6 +42,8 @@ def header_parts(app: SlinkyApp) -> tuple[Parts, Parts]:
         mine = [s for s in sources if s.name.startswith(prefix)]
         if mine:
             parts += _freshness(word, mine, app.now())
+    if hello.sim:
+        parts.append((f"   SIM {hello.sim} ×{hello.sim_speed:g}", "info"))
     if app.read_only:
         parts.append(("   read-only", "info"))
     bad = [

@@ -1,0 +1,162 @@
+"""The objects of the simulated API server: one resourceVersion counter, a log of changes for watches, encoded bytes
+kept until an object changes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import msgspec
+
+LOG: Final = 50_000
+"""Changes kept for watches; an older resourceVersion is answered with 410."""
+
+
+@dataclass(frozen=True)
+class Served:
+    """A resource that is served."""
+
+    group: str
+    version: str
+    plural: str
+    kind: str
+    namespaced: bool = True
+    short: tuple[str, ...] = ()
+    subs: tuple[str, ...] = ("status",)
+
+    @property
+    def api(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+
+SLINKY: Final = "slinky.slurm.net"
+RESOURCES: Final = (
+    Served("", "v1", "pods", "Pod", short=("po",)),
+    Served("", "v1", "nodes", "Node", False, ("no",)),
+    Served("", "v1", "namespaces", "Namespace", False, ("ns",)),
+    Served("", "v1", "events", "Event", short=("ev",)),
+    Served("", "v1", "secrets", "Secret"),
+    Served("", "v1", "services", "Service", short=("svc",)),
+    Served("", "v1", "configmaps", "ConfigMap", short=("cm",)),
+    Served("apps", "v1", "deployments", "Deployment", short=("deploy",), subs=("status", "scale")),
+    Served("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", short=("pdb",)),
+    Served("coordination.k8s.io", "v1", "leases", "Lease"),
+    Served(SLINKY, "v1beta1", "nodesets", "NodeSet", short=("nss", "slurmd"), subs=("status", "scale")),
+    Served(SLINKY, "v1beta1", "controllers", "Controller", short=("slurmctld",)),
+    Served(SLINKY, "v1beta1", "loginsets", "LoginSet", short=("lss", "sackd"), subs=("status", "scale")),
+    Served(SLINKY, "v1beta1", "restapis", "RestApi", short=("slurmrestd",)),
+    Served(SLINKY, "v1beta1", "accountings", "Accounting", short=("slurmdbd",)),
+    Served(SLINKY, "v1beta1", "tokens", "Token", short=("jwt",)),
+)
+BY_PLURAL: Final = {(r.group, r.plural): r for r in RESOURCES}
+Name = tuple[str, str]
+
+
+def rfc3339(now: float) -> str:
+    return datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+@dataclass
+class Change:
+    version: int
+    type: str
+    served: Served
+    name: Name
+    line: bytes
+
+
+@dataclass
+class Objects:
+    """`now` gives the cluster's time. `wait` wakes the watches."""
+
+    now: Callable[[], float]
+    version: int = 1_000
+    oldest: int = 0
+    log: list[Change] = field(default_factory=list)
+    tables: dict[str, dict[Name, dict[str, Any]]] = field(default_factory=dict)
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    _bytes: dict[tuple[str, Name], tuple[str, bytes]] = field(default_factory=dict)
+
+    def table(self, served: Served) -> dict[Name, dict[str, Any]]:
+        return self.tables.setdefault(f"{served.group}/{served.plural}", {})
+
+    def get(self, served: Served, namespace: str, name: str) -> dict[str, Any] | None:
+        return self.table(served).get((namespace, name))
+
+    def all(self, served: Served, namespace: str = "") -> Iterator[tuple[Name, dict[str, Any]]]:
+        for key, found in sorted(self.table(served).items()):
+            if not namespace or key[0] == namespace:
+                yield key, found
+
+    def encoded(self, served: Served, name: Name, found: dict[str, Any]) -> bytes:
+        version = found["metadata"]["resourceVersion"]
+        held = self._bytes.get((served.plural, name))
+        if held is None or held[0] != version:
+            held = (version, msgspec.json.encode(found))
+            self._bytes[served.plural, name] = held
+        return held[1]
+
+    def put(self, served: Served, found: dict[str, Any], *, spec_changed: bool = False) -> dict[str, Any]:
+        """Store a new or changed object; sets what a server sets."""
+        meta = found["metadata"]
+        name = (meta.get("namespace", "") if served.namespaced else "", meta["name"])
+        old = self.table(served).get(name)
+        if old is None:
+            meta.setdefault("uid", str(uuid.uuid4()))
+            meta.setdefault("creationTimestamp", rfc3339(self.now()))
+            meta.setdefault("generation", 1)
+        elif spec_changed:
+            meta["generation"] = int(old["metadata"].get("generation", 1)) + 1
+        self.version += 1
+        meta["resourceVersion"] = str(self.version)
+        found = {
+            "apiVersion": served.api,
+            "kind": served.kind,
+            **{k: v for k, v in found.items() if k not in ("apiVersion", "kind")},
+        }
+        if (
+            old is not None
+            and meta.get("deletionTimestamp")
+            and not meta.get("finalizers")
+            and not _grace(served, found)
+        ):
+            return self.drop(served, name)
+        self.table(served)[name] = found
+        self._note("MODIFIED" if old is not None else "ADDED", served, name, found)
+        return found
+
+    def drop(self, served: Served, name: Name) -> dict[str, Any]:
+        found = self.table(served).pop(name)
+        self.version += 1
+        found = copy.deepcopy(found)
+        found["metadata"]["resourceVersion"] = str(self.version)
+        self._note("DELETED", served, name, found)
+        self._bytes.pop((served.plural, name), None)
+        return found
+
+    def compact(self) -> None:
+        """Forget all changes so far: watches from before are answered with 410."""
+        self.oldest = self.version
+        self.log.clear()
+
+    def _note(self, kind: str, served: Served, name: Name, found: dict[str, Any]) -> None:
+        body = self.encoded(served, name, found) if kind != "DELETED" else msgspec.json.encode(found)
+        self.log.append(
+            Change(self.version, kind, served, name, b'{"type":"' + kind.encode() + b'","object":' + body + b"}\n")
+        )
+        if len(self.log) > LOG:
+            del self.log[: LOG // 2]
+            self.oldest = self.log[0].version - 1
+        self.changed.set()
+        self.changed = asyncio.Event()
+
+
+def _grace(served: Served, found: dict[str, Any]) -> bool:
+    """A pod that runs on a node leaves when its kubelet says so."""
+    return served.plural == "pods" and bool((found.get("spec") or {}).get("nodeName"))
