@@ -85,11 +85,15 @@ class SlinkyApp(App[None]):
     def _paint(self) -> None:
         self._paint_due = False
         changed, self._changed = self._changed, {}
+        if not self.screen_stack:
+            return  # the app is leaving
         screen = self.screen
         if isinstance(screen, Board | KindScreen):
             screen.repaint(set(changed) or set(Table))
 
     def _tick(self) -> None:
+        if not self.screen_stack:
+            return
         screen = self.screen
         if isinstance(screen, Board | KindScreen):
             screen.tick()

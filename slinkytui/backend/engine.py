@@ -197,6 +197,7 @@ class Engine:
 
     async def plan(self, ask: Ask) -> Plan:
         """What a verb would do now, without doing it."""
+        await self._join()
         return make_plan(ask, self._scene())
 
     def _scene(self) -> Scene:
@@ -206,6 +207,7 @@ class Engine:
         """Run a plan; refuses when its decisive inputs have changed."""
         if self.options.read_only:
             raise NotAllowed("started with --read-only")
+        await self._join()
         now = make_plan(plan.ask, self._scene())
         if now.hash != plan.hash:
             raise PlanStale("the cluster has changed since this was planned", detail=now.summary, hint="plan again")

@@ -16,7 +16,7 @@ from slinkytui.kinds.base import Column, Context, Kind, Value, show
 
 Test = Callable[[Any, Context], bool]
 _TOKEN: Final = re.compile(
-    r"""\s*(?: (?P<open>\() | (?P<close>\)) | (?P<and>&&?) | (?P<or>\|\|?)
+    r"""\s*(?: (?P<not>!(?=\()) | (?P<open>\() | (?P<close>\)) | (?P<and>&&?) | (?P<or>\|\|?)
       | (?P<term>(?:"[^"]*"|'[^']*'|\([^()\s]*(?:\|[^()\s]*)+\)\$?|[^\s&|()])+) )""",
     re.X,
 )
@@ -56,7 +56,7 @@ class _Parser:
 
     def _all(self) -> Test:
         tests = [self._one()]
-        while self._peek() in ("and", "term", "open"):
+        while self._peek() in ("and", "term", "open", "not"):
             if self._peek() == "and":
                 self._at += 1
             tests.append(self._one())
@@ -64,6 +64,10 @@ class _Parser:
 
     def _one(self) -> Test:
         kind = self._peek()
+        if kind == "not":
+            self._at += 1
+            inner = self._one()
+            return lambda row, ctx: not inner(row, ctx)
         if kind == "open":
             self._at += 1
             test = self._any()

@@ -72,7 +72,7 @@ class PlanDialog(ModalScreen[bool]):
         super().__init__()
         self._plan, self._reader = plan, reader
         self._done: list[StepResult] = []
-        self._ran = self._running = False
+        self._ran = self._busy = False
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
@@ -132,12 +132,12 @@ class PlanDialog(ModalScreen[bool]):
             self._go()
 
     def _go(self) -> None:
-        if self._running or self._ran:
+        if self._busy or self._ran:
             return
         if self._plan.confirm_count and self.query_one(Input).value.strip() != str(self._plan.confirm_count):
             self.notify(f"type {self._plan.confirm_count} first", severity="warning", timeout=3)
             return
-        self._running = True
+        self._busy = True
         self.run_worker(self._run(), exit_on_error=True)
 
     async def _run(self) -> None:
@@ -150,7 +150,7 @@ class PlanDialog(ModalScreen[bool]):
             self._say([error.line()])
             return
         finally:
-            self._running = False
+            self._busy = False
         self._ran = True
         self._finish(result)
 
