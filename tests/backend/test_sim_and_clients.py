@@ -32,6 +32,7 @@ from slinkytui.backend.models import (
 )
 from slinkytui.backend.options import Options
 from slinkytui.backend.sim.scenario import load, names
+from slinkytui.backend.sim.world import PODS as SERVED_PODS
 from slinkytui.backend.sim.world import World
 from slinkytui.backend.slurm.client import SlurmClient
 from slinkytui.backend.slurm.errors import CredentialRefused
@@ -221,7 +222,7 @@ async def until(done: Callable[[], bool], seconds: float = 10.0) -> None:
     """Wait for a state of the world, with a deadline."""
     async with asyncio.timeout(seconds):
         while not done():
-            await asyncio.sleep(0.01)  # noqa: ASYNC110  # the state has many writers and no event of its own
+            await asyncio.sleep(0.01)  # the state has many writers and no event of its own
 
 
 async def test_list_watch_410_and_relist_as_a_diff(hand: Hand) -> None:
@@ -232,7 +233,7 @@ async def test_list_watch_410_and_relist_as_a_diff(hand: Hand) -> None:
         changes = store.watch([Table.PODS])
         await hand.kube.patch(PODS, "slurm", "cpu-1", {"metadata": {"annotations": {"a": "b"}}})
         await until(lambda: ("a", "b") in pod(store, "cpu-1").meta.annotations)
-        hand.world.objects.drop(hand_pods(), ("slurm", "cpu-2"))
+        hand.world.objects.drop(SERVED_PODS, ("slurm", "cpu-2"))
         await until(lambda: len(store.rows(Table.PODS)) == 15)
         hand.world.objects.compact()
         await hand.kube.patch(PODS, "slurm", "cpu-3", {"metadata": {"annotations": {"c": "d"}}})
@@ -240,12 +241,6 @@ async def test_list_watch_410_and_relist_as_a_diff(hand: Hand) -> None:
         assert {i[1] for i in changes.take()[Table.PODS]} == {"cpu-1", "cpu-2", "cpu-3"}
     finally:
         task.cancel()
-
-
-def hand_pods():  # type: ignore[no-untyped-def]
-    from slinkytui.backend.sim.world import PODS as SERVED
-
-    return SERVED
 
 
 def pod(store: Store, name: str) -> Pod:
@@ -284,12 +279,12 @@ async def test_the_world_scales_in_by_draining_first(hand: Hand) -> None:
     await hand.kube.scale(NODESETS, "slurm", "cpu", 3, found["metadata"]["resourceVersion"])
     hand.go(1)
     assert hand.world.slurm.nodes["cpu-3"].drain
-    assert hand.world.objects.get(hand_pods(), "slurm", "cpu-3") is not None
+    assert hand.world.objects.get(SERVED_PODS, "slurm", "cpu-3") is not None
     for job_id in list(busy):
         hand.world.slurm.cancel(job_id)
     for _ in range(4):
         hand.go(2)
-    assert hand.world.objects.get(hand_pods(), "slurm", "cpu-3") is None
+    assert hand.world.objects.get(SERVED_PODS, "slurm", "cpu-3") is None
     assert "cpu-3" not in hand.world.slurm.nodes
 
 
