@@ -36,6 +36,7 @@ class GpuPane(Vertical):
 
 
 class Board(VerbScreen):
+    AUTO_FOCUS = "#nodes ResourceTable"
     BINDINGS = [
         *(Binding(v.key, f"verb('{v.id}')", v.title, id=v.id) for v in VERBS.values()),
         Binding("d", "describe", "describe", id="view.describe"),

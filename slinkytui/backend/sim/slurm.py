@@ -96,6 +96,8 @@ class SlurmSim:
         self.cluster, self.rng, self.now = cluster, rng, now
         self.nodes: dict[str, SimNode] = {}
         self.jobs: dict[int, SimJob] = {}
+        self.active: set[int] = set()
+        """Jobs that have started or ended: the only ones that time changes."""
         self.changed_nodes: set[str] = set()
         self.changed_jobs: set[int] = set()
         self.stamp_nodes = self.stamp_jobs = now
@@ -182,6 +184,7 @@ class SlurmSim:
 
     def _finish(self, job: SimJob, state: str) -> None:
         job.state, job.end = state, self.now
+        self.active.add(job.id)
         job.completing_until = self.now + COMPLETING_S if job.nodes else 0.0
         if not job.start:
             job.start = self.now
@@ -219,9 +222,8 @@ class SlurmSim:
                 node.reason, node.reason_user, node.reason_time = "Not responding", "slurm", now
                 self._fail_node(node)
         gone = []
-        for job in self.jobs.values():
-            if job.state == "PENDING":
-                continue
+        for job_id in list(self.active):
+            job = self.jobs[job_id]
             if job.state == "RUNNING":
                 if now >= job.start + job.limit_min * 60:
                     self._finish(job, "TIMEOUT")
@@ -234,6 +236,7 @@ class SlurmSim:
                 gone.append(job.id)
         for job_id in gone:
             del self.jobs[job_id]
+            self.active.discard(job_id)
             self.touch_job(job_id)
         if self._dirty:
             self._dirty = False
@@ -283,6 +286,9 @@ class SlurmSim:
             node.memory_used += each_mem
             job.nodes[node.name] = free
             self.touch_node(node.name)
+            if node.devices and 0 not in node.devices:
+                nodes.remove(node)
         job.state, job.reason, job.start = "RUNNING", "None", self.now
+        self.active.add(job.id)
         self.touch_job(job.id)
         return True

@@ -39,6 +39,10 @@ def number(value: Number) -> float | None:
 
 def whole(value: Number) -> int | None:
     """A whole number; infinite and unset are None (for fields where infinite says nothing)."""
+    if value is None:
+        return None
+    if type(value) is NumberObject and not value.set:
+        return None
     found = number(value)
     return None if found is None or math.isinf(found) else int(found)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -198,11 +199,20 @@ def names(value: Names) -> tuple[str, ...]:
     return tuple(value.split(",")) if isinstance(value, str) else tuple(value)
 
 
+_parse_gres = lru_cache(4_096)(parse_gres)
+"""Nodes and jobs repeat few texts: parsed once, and the frozen entries are shared."""
+
+
+@lru_cache(16_384)
+def _tres_gpus(text: str) -> int | None:
+    return gpus_of(parse_tres(text))
+
+
 def _gres(text: str | None, flags: list[str]) -> tuple[Gres, ...] | None:
     if text is None:
         return None
     try:
-        return parse_gres(text)
+        return _parse_gres(text)
     except ValueError as error:
         flags.append(str(error))
         return None
@@ -237,9 +247,9 @@ def _job_gpus(w: WireJob, node_count: int | None, flags: list[str]) -> int | Non
     """Devices by the placement, else by the accounted TRES (absent where GPUs are not accounted), else as asked for."""
     try:
         if isinstance(w.gres_detail, list) and w.gres_detail:
-            return sum(gpus(parse_gres(text)) or 0 for text in w.gres_detail)
+            return sum(gpus(_parse_gres(text)) or 0 for text in w.gres_detail)
         for text in (w.tres_alloc_str, w.tres_req_str):
-            found = gpus_of(parse_tres(text)) if text else None
+            found = _tres_gpus(text) if text else None
             if found is not None:
                 return found
     except ValueError as error:
