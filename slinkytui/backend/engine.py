@@ -58,6 +58,8 @@ class Engine:
         self._since: dict[str, float] = {}
         self._wanted: dict[Table, int] = {}
         self._joined = asyncio.Event()
+        self._hurried = False
+        """Somebody waits for the first whole picture: it is joined once, when all is there."""
 
     async def start(self) -> None:
         """Begin to look. Raises ConfigError when there is nothing to look at."""
@@ -98,10 +100,15 @@ class Engine:
 
     async def settled(self, timeout_s: float = 30.0) -> None:
         """Wait until every source has answered or failed once and the picture shows it; for one-shot commands."""
-        async with asyncio.timeout(timeout_s):
-            while not self._is_settled():
-                await self._joined.wait()
-                self._joined.clear()
+        self._hurried = True
+        try:
+            async with asyncio.timeout(timeout_s):
+                while not self._is_settled():
+                    await self._joined.wait()
+                    self._joined.clear()
+        finally:
+            self._hurried = False
+        await self._join()
 
     def _is_settled(self) -> bool:
         sources = {
@@ -131,7 +138,8 @@ class Engine:
             for table, ids in changes.take().items():
                 self._copy(table, ids)
             self.clusters.discover()
-            await self._join()
+            if not self._hurried:
+                await self._join()
             self._joined.set()
             # The join may take a fifth of a core, whatever its size.
             await self.clock.sleep(max(_PAUSE_S, 4 * (self.clock.monotonic() - began)))

@@ -113,7 +113,9 @@ class KubeSim:
     async def _list(self, request: Request, served: Served, namespace: str) -> AsyncIterator[bytes]:
         limit = int(request.first("limit") or 0)
         after = request.first("continue")
-        chosen = [(n, o) for n, o in self.objects.all(served, namespace) if _selected(request, served, o)]
+        chosen = list(self.objects.all(served, namespace))
+        if request.first("labelSelector") or request.first("fieldSelector"):
+            chosen = [(n, o) for n, o in chosen if _selected(request, served, o)]
         if after:
             chosen = [(n, o) for n, o in chosen if "/".join(n) > after]
         page = chosen[:limit] if limit else chosen

@@ -82,6 +82,7 @@ class Objects:
     tables: dict[str, dict[Name, dict[str, Any]]] = field(default_factory=dict)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     _bytes: dict[tuple[str, Name], tuple[str, bytes]] = field(default_factory=dict)
+    _order: dict[str, tuple[int, dict[Name, None]]] = field(default_factory=dict)
 
     def table(self, served: Served) -> dict[Name, dict[str, Any]]:
         return self.tables.setdefault(f"{served.group}/{served.plural}", {})
@@ -90,9 +91,14 @@ class Objects:
         return self.table(served).get((namespace, name))
 
     def all(self, served: Served, namespace: str = "") -> Iterator[tuple[Name, dict[str, Any]]]:
-        for key, found in sorted(self.table(served).items()):
+        table = self.table(served)
+        held = self._order.get(served.plural)
+        if held is None or held[0] != len(table) or held[1].keys() != table.keys():
+            held = (len(table), dict.fromkeys(sorted(table)))
+            self._order[served.plural] = held
+        for key in held[1]:
             if not namespace or key[0] == namespace:
-                yield key, found
+                yield key, table[key]
 
     def encoded(self, served: Served, name: Name, found: dict[str, Any]) -> bytes:
         version = found["metadata"]["resourceVersion"]

@@ -210,7 +210,7 @@ class SlurmRest:
 
     def _node_records(self) -> list[bytes]:
         sim = self._sim
-        for name in [n for n in sim.nodes if n not in self._node_bytes] + list(sim.changed_nodes):
+        for name in sim.changed_nodes.union(n for n in sim.nodes if n not in self._node_bytes):
             if name in sim.nodes:
                 self._node_bytes[name] = msgspec.json.encode(self._node(sim.nodes[name]))
             else:
@@ -220,7 +220,7 @@ class SlurmRest:
 
     def _job_records(self) -> list[bytes]:
         sim = self._sim
-        for job_id in [j for j in sim.jobs if j not in self._job_bytes] + list(sim.changed_jobs):
+        for job_id in sim.changed_jobs.union(j for j in sim.jobs if j not in self._job_bytes):
             if job_id in sim.jobs:
                 self._job_bytes[job_id] = msgspec.json.encode(self._job(sim.jobs[job_id]))
             else:
