@@ -30,14 +30,14 @@ class SlinkyApp(App[None]):
     ]
 
     def __init__(
-        self, start: Callable[[], Awaitable[Reader]], *, theme_name: str = "dark", first: str = "board", plain: bool = False,
+        self, start: Callable[[], Awaitable[Reader]], *, theme_name: str = "dark", first: str = "board",
         read_only: bool = False, now: Callable[[], float] = time.time,
     ) -> None:  # fmt: skip
         super().__init__()
         self.animation_level = "none"
         self._start, self._first = start, first
         self.palette: Palette = PALETTES[theme_name]
-        self.plain, self.read_only, self.now = plain, read_only, now
+        self.read_only, self.now = read_only, now
         self.reader: Reader | None = None
         self.fatal = ""
         self._changed: dict[Table, set[RowId]] = {}

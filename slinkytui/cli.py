@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 GLOBALS = {
     "kubeconfig": "", "context": "", "namespace": "", "all_namespaces": False, "slurm": [], "token_file": "", "ca_file": "",
-    "sim": "", "sim_speed": 1.0, "read_only": False, "theme": "dark", "screen": "board", "plain": False,
+    "sim": "", "sim_speed": 1.0, "read_only": False, "theme": "dark", "screen": "board",
 }  # fmt: skip
 
 
@@ -45,7 +45,6 @@ def _shared() -> _Parser:
     look = shared.add_argument_group("look")
     look.add_argument("--theme", choices=("dark", "light", "safe"), help="colours; safe is for the colour-blind")
     look.add_argument("--screen", metavar="NAME", help="first screen: board, or a kind")
-    look.add_argument("--plain", action="store_true", help="ASCII glyphs")
     return shared
 
 

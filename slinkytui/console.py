@@ -40,7 +40,6 @@ def run_console(options: Options, args: argparse.Namespace) -> int:
         lambda: start_engine(options),
         theme_name=args.theme,
         first=args.screen,
-        plain=args.plain,
         read_only=options.read_only,
     )
     app.run()

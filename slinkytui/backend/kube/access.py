@@ -133,6 +133,10 @@ def load(path: str = "", context: str = "") -> Access:
     user = merged["users"].get(found.get("user"), {})
     if not cluster.get("server"):
         raise ConfigError(f"context {name}: cluster {found.get('cluster')!r} has no server")
+    if user.get("as"):
+        raise ConfigError(
+            f"context {name} impersonates {user['as']}: that is not supported, and its own rights are wider"
+        )
     return Access(
         server=str(cluster["server"]).rstrip("/"), tls=_tls(cluster, user, name),
         credentials=_credentials(user, os.pathsep.join(present), name), context=name,

@@ -91,9 +91,16 @@ class Watcher:
             return SLOW_S
         except NotFound as error:
             # The resource itself is not served: no CRD (yet).
-            await self._sink.replace(self._table, self._namespace, [])
+            if (
+                error.detail.startswith("the server could not find the requested resource")
+                or "404 page not found" in error.detail
+            ):
+                await self._sink.replace(self._table, self._namespace, [])
             self._fail("absent", error)
             return SLOW_S
+        except (msgspec.DecodeError, ValueError) as error:
+            self._fail("stale", SlinkyError(f"{self._resource.plural}: an answer cannot be read", detail=str(error)))
+            return random.uniform(1.0, MOST_S)
         except SlinkyError as error:
             self._fail("stale", error)
             return random.uniform(0.2, min(MOST_S, 0.5 * 2 ** min(self._failures, 8)))
