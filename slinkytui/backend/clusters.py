@@ -132,10 +132,7 @@ class Clusters:
                 continue
             self._facts.remove(Table.SOURCES, "", [Key("", f"slurm/{self._label(link)}")])
             link.client, link.name = client, client.cluster
-            self._facts.upsert(Table.CLUSTERS, "", [Cluster(
-                client.cluster, link.url, link.found, client.release, client.version, client.user, link.controller,
-                missing=tuple(sorted(client.missing().items())),
-            )])  # fmt: skip
+            self._tell(link)
             link.tried.set()
             return client
 
@@ -155,6 +152,20 @@ class Clusters:
                 raise NotFound(f"secret {controller.jwt_secret} has no key {controller.jwt_secret_key!r}")
             return MintedToken(base64.b64decode(data), "slurm", self._clock)
         raise ConfigError("no Slurm token", hint="--token-file FILE, or SLURM_JWT=$(scontrol token)")
+
+    def follow_upgrades(self) -> None:
+        """Bring the clusters' rows up to date: a server may have been upgraded under a client."""
+        for link in self.links.values():
+            if link.name:
+                self._tell(link)
+
+    def _tell(self, link: Link) -> None:
+        client = link.client
+        if client is not None:
+            self._facts.upsert(Table.CLUSTERS, "", [Cluster(
+                client.cluster, link.url, link.found, client.release, client.version, client.user, link.controller,
+                missing=tuple(sorted(client.missing().items())),
+            )])  # fmt: skip
 
     def client(self, cluster: str) -> SlurmClient | None:
         return next((link.client for link in self.links.values() if link.name == cluster), None)

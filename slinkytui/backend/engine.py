@@ -138,6 +138,7 @@ class Engine:
             for table, ids in changes.take().items():
                 self._copy(table, ids)
             self.clusters.discover()
+            self.clusters.follow_upgrades()
             if not self._hurried:
                 await self._join()
             self._joined.set()

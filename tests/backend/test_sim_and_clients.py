@@ -79,8 +79,8 @@ async def test_probe_and_lists(hand: Hand) -> None:
     nodes, jobs = await hand.slurm.nodes(), await hand.slurm.jobs()
     assert len(nodes.rows) == 16
     assert len(jobs.rows) == 30
-    assert (await hand.slurm.nodes(nodes.last_update)).unchanged
-    again = await hand.slurm.jobs(jobs.last_update)
+    assert (await hand.slurm.nodes((nodes.last_update or 0) + 1)).unchanged
+    again = await hand.slurm.jobs((jobs.last_update or 0) + 1)
     assert again.unchanged
     assert not again.rows
 

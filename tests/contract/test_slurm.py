@@ -140,6 +140,18 @@ async def test_lists_say_when_nothing_changed(client: SlurmClient) -> None:
         await client.job_cancel(str(job.id))
 
 
+async def test_a_change_is_news_to_a_conditional_read(client: SlurmClient) -> None:
+    """24.11 answers 500 to this one, for its partitions have not changed."""
+    before = await client.nodes()
+    await asyncio.sleep(1.1)  # the servers compare whole seconds
+    await client.node_update("gpu-2", {"comment": f"seen {time.time()}"})
+    after = await client.nodes(before.last_update)
+    assert not after.unchanged
+    assert {n.comment for n in after.rows if isinstance(n, SlurmNode)} - {
+        n.comment for n in before.rows if isinstance(n, SlurmNode)
+    }
+
+
 @pytest.mark.parametrize(
     "look",
     [
@@ -185,6 +197,46 @@ async def test_a_job_runs_on_its_gpus_and_is_cancelled_once(client: SlurmClient)
     await reach(now, lambda j: j.states == ("CANCELLED",))
     with pytest.raises(Conflict):
         await client.job_cancel(str(job.id))
+
+
+async def test_a_cancel_of_what_is_pending_never_kills_what_has_started(client: SlurmClient) -> None:
+    job = await submit(client, partition="gpu")
+
+    async def now() -> Job:
+        return (await client.job(str(job.id)))[0]
+
+    await reach(now, lambda j: is_running(j.states))
+    with pytest.raises(Conflict):
+        await client.job_cancel_pending(str(job.id))
+    assert is_running((await now()).states)
+    await client.job_cancel(str(job.id))
+    held = await submit(client, hold=True)
+    await client.job_cancel_pending(str(held.id))
+    assert (await client.job(str(held.id)))[0].states == ("CANCELLED",)
+    with pytest.raises(NotFound):
+        await client.job_cancel_pending("999999")
+
+
+async def test_the_pending_rest_of_an_array_is_cancelled_without_its_running_tasks(
+    request: pytest.FixtureRequest, world: World
+) -> None:
+    if isinstance(world, SimWorld):
+        request.applymarker(pytest.mark.xfail(strict=True, reason="the simulator has no arrays yet"))
+    client = SlurmClient(world.transport(), StaticToken(world.token("root")), RealClock())
+    await client.probe()
+    first = (await client.job_submit("#!/bin/sh\nsleep 300\n", {**JOB, "array": "0-5%2"})).job_id
+
+    async def running() -> list[str]:
+        return sorted(str(j.id) for j in await client.job(str(first)) if is_running(j.states))
+
+    tasks = await reach(running, lambda found: len(found) == 2, seconds=0.5 if isinstance(world, SimWorld) else 20.0)
+    written = await client.job_cancel_pending(str(first))
+    assert all(t in written.warnings[-1] for t in tasks)
+    assert await running() == tasks
+    rest = [j for j in await client.job(str(first)) if j.tasks]
+    assert [j.states for j in rest] == [("CANCELLED",)]
+    for task in tasks:
+        await client.job_cancel(task)
 
 
 async def test_hold_and_release(client: SlurmClient) -> None:

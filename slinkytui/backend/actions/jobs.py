@@ -22,7 +22,7 @@ def plan_cancel(ask: Ask, scene: Scene) -> Plan:
     users = unique(j.user for j in todo)
     rest = [j for j in todo if j.tasks]
     warnings = [f"{len(killed)} running job{'' if len(killed) == 1 else 's'} will be killed"] if killed else []
-    warnings += [f"{j.id} is an array: all of its tasks end" for j in rest]
+    warnings += [f"{j.id} is an array: its pending tasks end, those that run go on" for j in rest]
     if len(users) > 1:
         warnings.append(f"jobs of {len(users)} users: {', '.join(users[:6])}")
     gpus = [j.gpus for j in killed]

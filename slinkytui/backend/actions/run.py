@@ -15,6 +15,7 @@ from slinkytui.backend.kube.client import KubeClient
 from slinkytui.backend.kube.resources import NODESETS
 from slinkytui.backend.models import Ask, Job, Plan, RunResult, Step, StepResult
 from slinkytui.backend.slurm.client import SlurmClient, Written
+from slinkytui.backend.slurm.states import is_pending
 
 _AT_ONCE = 8
 
@@ -76,7 +77,7 @@ def _actions(plan: Plan, scene: Scene, clusters: Clusters, kube: KubeClient | No
         case "node.undrain":
             return nodes({"state": ["UNDRAIN"]})
         case "job.cancel":
-            return jobs(lambda job, client: client.job_cancel(str(job.id)))
+            return jobs(_cancel)
         case "job.hold":
             return jobs(lambda job, client: client.job_hold(job.raw_id))
         case "job.release":
@@ -84,6 +85,12 @@ def _actions(plan: Plan, scene: Scene, clusters: Clusters, kube: KubeClient | No
         case "nodeset.scale":
             return [_scale(ask, scene, kube)]
     raise NotFound(f"no verb {ask.verb}")
+
+
+def _cancel(job: Job, client: SlurmClient) -> Awaitable[Written]:
+    """What the plan called pending is cancelled only while it is: what has started since is spared by slurmctld."""
+    text = str(job.id)
+    return client.job_cancel_pending(text) if is_pending(job.states) else client.job_cancel(text)
 
 
 def _node(name: str, body: dict[str, Any], client: SlurmClient) -> Awaitable[Written]:

@@ -26,9 +26,9 @@ DEFINITIONS: Final = (
     Definition("Controller", "controllers", ("slurmctld",)),
     Definition("Accounting", "accountings", ("slurmdbd",)),
     Definition("RestApi", "restapis", ("slurmrestd",)),
-    Definition("LoginSet", "loginsets", ("lss", "sackd"), (("REPLICAS", ".status.replicas", "integer", 0),), scale=True),
+    Definition("LoginSet", "loginsets", ("loginsets", "lss", "sackd"), (("REPLICAS", ".status.replicas", "integer", 0),), scale=True),
     Definition(
-        "NodeSet", "nodesets", ("nss", "slurmd"),
+        "NodeSet", "nodesets", ("nodesets", "nss", "slurmd"),
         (
             ("DESIRED", ".status.desired", "integer", 0), ("REPLICAS", ".status.replicas", "integer", 0),
             ("UPDATED", ".status.updatedReplicas", "integer", 0), ("READY", ".status.readyReplicas", "integer", 0),
@@ -37,7 +37,7 @@ DEFINITIONS: Final = (
         ),
         scale=True,
     ),
-    Definition("Token", "tokens", ("jwt",), (("USER", ".spec.username", "string", 0), ("IAT", ".status.issuedAt", "date", 0))),
+    Definition("Token", "tokens", ("tokens", "jwt"), (("USER", ".spec.username", "string", 0), ("IAT", ".status.issuedAt", "date", 0))),
 )  # fmt: skip
 
 

@@ -83,6 +83,15 @@ class KubeClient:
         body = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": {"uid": uid}}
         await self.call("DELETE", resource.path(namespace, quote(name)), f"{resource.kind} {name}", body=body)
 
+    async def evict(self, namespace: str, name: str, uid: str) -> None:
+        """Ask for a pod to go, which its budgets may refuse (`TooMany`, worth a later try)."""
+        body = {
+            "apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": namespace},
+            "deleteOptions": {"preconditions": {"uid": uid}},
+        }  # fmt: skip
+        path = f"/api/v1/namespaces/{namespace}/pods/{quote(name)}/eviction"
+        await self.call("POST", path, f"eviction of pod {namespace}/{name}", body=body)
+
     async def may(self, verb: str, resource: Resource, namespace: str = "", sub: str = "") -> tuple[bool, str]:
         """Whether we may, and the server's reason."""
         attributes = {

@@ -83,7 +83,11 @@ class Watcher:
         try:
             version = await self._list()
             while True:
+                began = self._clock.monotonic()
                 version = await self._watch(version)
+                if self._clock.monotonic() - began < 1.0:
+                    # A server or proxy that ends watches at once must not be asked in a circle.
+                    await self._clock.sleep(random.uniform(0.5, 1.0))
         except Gone:
             return random.uniform(0.0, 1.0)
         except NotAllowed as error:

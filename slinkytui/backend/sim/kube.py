@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import json
+import uuid
 from collections.abc import AsyncIterator
 from typing import Any, Final
 from urllib.parse import unquote
@@ -14,22 +15,33 @@ from urllib.parse import unquote
 import msgspec
 
 from slinkytui.backend.http import Handler, Request, Response
-from slinkytui.backend.sim.objects import BY_PLURAL, RESOURCES, Name, Objects, Served, rfc3339
+from slinkytui.backend.sim.discovery import discovery
+from slinkytui.backend.sim.evict import blocked_by, release
+from slinkytui.backend.sim.objects import BY_PLURAL, SLINKY, Change, Name, Objects, Served, rfc3339
+from slinkytui.backend.sim.patches import json_patch, merge
+from slinkytui.backend.sim.selectors import check, selected
 
 VERSION: Final = {"major": "1", "minor": "36", "gitVersion": "v1.36.3+sim", "platform": "linux/amd64"}
+_UNSUPPORTED: Final = (
+    "the body of the request was in an unknown format - accepted media types include: "
+    "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
+)
+_LISTS: Final = 64
 _BOOKMARK_S: Final = 30.0
 
 
 class Failed(Exception):
     """A Status answer."""
 
-    def __init__(self, code: int, reason: str, message: str) -> None:
+    def __init__(self, code: int, reason: str, message: str, details: dict[str, Any] | None = None) -> None:
         super().__init__(message)
-        self.code, self.reason, self.message = code, reason, message
+        self.code, self.reason, self.message, self.details = code, reason, message, details
 
     def response(self) -> Response:
-        status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": self.message,
+        status: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": self.message,
                   "reason": self.reason, "code": self.code}  # fmt: skip
+        if self.details:
+            status["details"] = self.details
         return Response(self.code, json.dumps(status).encode())
 
 
@@ -37,11 +49,18 @@ def qualified(served: Served) -> str:
     return f"{served.plural}.{served.group}" if served.group else served.plural
 
 
+def about(served: Served, name: str) -> dict[str, Any]:
+    """A Status's details: which object."""
+    found = {"name": name, "group": served.group, "kind": served.plural}
+    return {k: v for k, v in found.items() if v}
+
+
 class KubeSim:
     """`tokens` maps a token to "admin" or "reader". `services` maps (namespace, name:port) to a server's core."""
 
     def __init__(self, objects: Objects, tokens: dict[str, str]) -> None:
         self.objects, self.tokens = objects, tokens
+        self._pages: dict[str, tuple[int, list[tuple[Name, dict[str, Any]]]]] = {}
         self.services: dict[tuple[str, str], Handler] = {}
 
     async def handle(self, request: Request) -> Response:
@@ -60,7 +79,7 @@ class KubeSim:
         if parts[0] == "version":
             return _json(VERSION)
         if parts[0] in ("api", "apis") and len(parts) <= (2 if parts[0] == "api" else 3):
-            return _discovery(parts)
+            return discovery(parts)
         group, rest = ("", parts[2:]) if parts[0] == "api" else (parts[1], parts[3:])
         if group == "authorization.k8s.io":
             return self._review(request, role)
@@ -69,16 +88,11 @@ class KubeSim:
             namespace, rest = rest[1], rest[2:]
         served = BY_PLURAL.get((group, rest[0] if rest else ""))
         if served is None:
-            return Response(404, b"404 page not found", "text/plain")
+            return Response(404, b"404 page not found\n", "text/plain")
         if len(rest) >= 3 and rest[2] == "proxy" and served.plural == "services":
             return await self._proxy(request, namespace, rest[1])
         if role != "admin" and request.method not in ("GET", "HEAD"):
-            verb = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}[request.method]
-            raise Failed(
-                403,
-                "Forbidden",
-                f'{qualified(served)} is forbidden: User "{role}" cannot {verb} resource "{served.plural}" in API group "{group}"',
-            )
+            raise _forbidden(request.method, role, served, namespace, rest[1] if len(rest) > 1 else "")
         if len(rest) == 1:
             return await self._collection(request, served, namespace)
         return self._single(request, served, namespace, rest[1], rest[2] if len(rest) > 2 else "")
@@ -102,27 +116,39 @@ class KubeSim:
             return self._create(request, served, namespace)
         if request.method != "GET":
             raise Failed(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
+        try:
+            check(request.first("labelSelector"), request.first("fieldSelector"), served.plural)
+        except ValueError as error:
+            raise Failed(400, "BadRequest", str(error)) from error
         if request.first("watch") in ("true", "1"):
             start = int(request.first("resourceVersion") or self.objects.version)
             if start < self.objects.oldest:
                 raise Failed(410, "Expired", f"The resourceVersion for the provided watch is too old: {start}")
             seconds = float(request.first("timeoutSeconds") or 1800)
             return Response(200, self._watch(request, served, namespace, start, seconds))
+        if request.first("continue") and request.first("continue") not in self._pages:
+            raise Failed(
+                410, "Expired", "The provided continue parameter is too old to display a consistent list result."
+            )
         return Response(200, self._list(request, served, namespace))
 
     async def _list(self, request: Request, served: Served, namespace: str) -> AsyncIterator[bytes]:
         limit = int(request.first("limit") or 0)
         after = request.first("continue")
-        chosen = list(self.objects.all(served, namespace))
-        if request.first("labelSelector") or request.first("fieldSelector"):
-            chosen = [(n, o) for n, o in chosen if _selected(request, served, o)]
-        if after:
-            chosen = [(n, o) for n, o in chosen if "/".join(n) > after]
-        page = chosen[:limit] if limit else chosen
-        meta: dict[str, Any] = {"resourceVersion": str(self.objects.version)}
-        if len(page) < len(chosen):
-            meta["continue"] = "/".join(page[-1][0])
-            meta["remainingItemCount"] = len(chosen) - len(page)
+        version, chosen = self._pages.get(after) or (
+            self.objects.version,
+            [(n, o) for n, o in self.objects.all(served, namespace) if _selected(request, served, o)],
+        )
+        page, rest = (chosen[:limit], chosen[limit:]) if limit else (chosen, [])
+        meta: dict[str, Any] = {"resourceVersion": str(version)}
+        if rest:
+            # All pages are of the moment of the first; the oldest lists in progress are forgotten.
+            meta["continue"] = uuid.uuid4().hex
+            self._pages[meta["continue"]] = (version, rest)
+            while len(self._pages) > _LISTS:
+                del self._pages[next(iter(self._pages))]
+            if not request.first("labelSelector") and not request.first("fieldSelector"):
+                meta["remainingItemCount"] = len(rest)
         head = {"kind": f"{served.kind}List", "apiVersion": served.api, "metadata": meta}
         yield msgspec.json.encode(head)[:-1] + b',"items":['
         encoded = [self.objects.encoded(served, n, o) for n, o in page]
@@ -142,7 +168,11 @@ class KubeSim:
                 yield b'{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired","message":"too old resource version"}}\n'
                 return
             lines = [
-                c.line for c in self._since(sent) if c.served is served and (not namespace or c.name[0] == namespace)
+                line
+                for c in self._since(sent)
+                if c.served is served and (not namespace or c.name[0] == namespace)
+                for line in [_told(request, c)]
+                if line
             ]
             sent = self.objects.version
             if lines:
@@ -179,7 +209,7 @@ class KubeSim:
                 raise Failed(404, "NotFound", f'namespaces "{namespace}" not found')
         name = meta.get("name") or ""
         if not name and meta.get("generateName"):
-            name = meta["name"] = f"{meta['generateName']}{self.objects.version:05x}"
+            name = meta["name"] = f"{meta['generateName']}{uuid.uuid4().hex[:5]}"
         if not name:
             raise Failed(
                 422,
@@ -187,16 +217,22 @@ class KubeSim:
                 f'{served.kind} "" is invalid: metadata.name: Required value: name or generateName is required',
             )
         if self.objects.get(served, namespace if served.namespaced else "", name):
-            raise Failed(409, "AlreadyExists", f'{qualified(served)} "{name}" already exists')
+            raise Failed(409, "AlreadyExists", f'{qualified(served)} "{name}" already exists', about(served, name))
+        if "status" in served.subs:
+            body.pop("status", None)
+        if served.plural == "pods":
+            body["status"] = {"phase": "Pending"}
         return _json(body if request.first("dryRun") else self.objects.put(served, body), 201)
 
     def _single(self, request: Request, served: Served, namespace: str, name: str, sub: str) -> Response:
         key: Name = (namespace if served.namespaced else "", name)
         found = self.objects.get(served, *key)
         if found is None:
-            raise Failed(404, "NotFound", f'{qualified(served)} "{name}" not found')
+            raise Failed(404, "NotFound", f'{qualified(served)} "{name}" not found', about(served, name))
         if sub and sub not in served.subs:
             raise Failed(404, "NotFound", "the server could not find the requested resource")
+        if sub == "eviction":
+            return self._evict(request, served, key, found)
         match request.method:
             case "GET":
                 return _json(_scale_of(found) if sub == "scale" else found)
@@ -206,6 +242,8 @@ class KubeSim:
                 return self._store(request, served, found, _object(request.body), sub)
             case "PATCH":
                 base = _scale_of(found) if sub == "scale" else found
+                if "strategic" in request.headers.get("content-type", "") and served.group == SLINKY:
+                    raise Failed(415, "UnsupportedMediaType", _UNSUPPORTED)
                 return self._store(request, served, found, _patched(request, base), sub)
         raise Failed(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
 
@@ -216,6 +254,7 @@ class KubeSim:
                 409,
                 "Conflict",
                 f'Operation cannot be fulfilled on {qualified(served)} "{old["metadata"]["name"]}": the object has been modified; please apply your changes to the latest version and try again',
+                about(served, old["metadata"]["name"]),
             )
         stored = copy.deepcopy(old)
         if sub == "scale":
@@ -238,6 +277,16 @@ class KubeSim:
         done = self.objects.put(served, stored, spec_changed=stored.get("spec") != old.get("spec"))
         return _json(_scale_of(done) if sub == "scale" else done)
 
+    def _evict(self, request: Request, served: Served, key: Name, found: dict[str, Any]) -> Response:
+        why = blocked_by(self.objects, found)
+        if why:
+            cause = {"reason": "DisruptionBudget", "message": why}
+            text = "Cannot evict pod as it would violate the pod's disruption budget."
+            raise Failed(429, "TooManyRequests", text, {"causes": [cause]})
+        options = msgspec.json.encode(_object(request.body).get("deleteOptions") or {})
+        self._delete(Request("DELETE", request.path, request.query, request.headers, options), served, key, found)
+        return _json({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}, 201)
+
     def _delete(self, request: Request, served: Served, key: Name, found: dict[str, Any]) -> Response:
         body = msgspec.json.decode(request.body) if request.body else {}
         wanted = (body.get("preconditions") or {}).get("uid")
@@ -245,18 +294,32 @@ class KubeSim:
             raise Failed(
                 409,
                 "Conflict",
-                f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {found['metadata']['uid']}",
+                f'Operation cannot be fulfilled on {served.kind}{"." if served.group else ""}{served.group} "{key[1]}": the UID in the precondition ({wanted}) does not match the UID in record ({found["metadata"]["uid"]}). The object might have been deleted and then recreated',
+                about(served, key[1]),
             )
+        if request.first("dryRun"):
+            return _json(found)
         running = (
             served.plural == "pods"
             and (found.get("spec") or {}).get("nodeName")
             and body.get("gracePeriodSeconds") != 0
+            and request.first("gracePeriodSeconds") != "0"
         )
         if found["metadata"].get("finalizers") or running:
             marked = copy.deepcopy(found)
             marked["metadata"].setdefault("deletionTimestamp", rfc3339(self.objects.now()))
             return _json(self.objects.put(served, marked))
-        return _json(self.objects.drop(served, key))
+        gone = self.objects.drop(served, key)
+        release(self.objects, gone["metadata"]["uid"], orphan=body.get("propagationPolicy") == "Orphan")
+        return _json(gone)
+
+
+def _forbidden(method: str, role: str, served: Served, namespace: str, name: str) -> Failed:
+    verb = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}[method]
+    where = f'in the namespace "{namespace}"' if namespace else "at the cluster scope"
+    which = f'{qualified(served)} "{name}"' if name else qualified(served)
+    text = f'{which} is forbidden: User "{role}" cannot {verb} resource "{served.plural}" in API group "{served.group}" {where}'
+    return Failed(403, "Forbidden", text, about(served, name))
 
 
 def _json(found: Any, status: int = 200) -> Response:
@@ -290,128 +353,29 @@ def _scale_of(found: dict[str, Any]) -> dict[str, Any]:
 def _patched(request: Request, found: dict[str, Any]) -> dict[str, Any]:
     kind = request.headers.get("content-type", "").partition(";")[0]
     if kind == "application/json-patch+json":
-        return _json_patch(found, msgspec.json.decode(request.body))
+        try:
+            return json_patch(found, msgspec.json.decode(request.body))
+        except ValueError as error:
+            text = f"the server rejected our request due to an error in our request: {error}"
+            raise Failed(422, "Invalid", text) from error
     if kind not in ("application/merge-patch+json", "application/strategic-merge-patch+json"):
         raise Failed(415, "UnsupportedMediaType", f"the body of the request was in an unknown format - {kind}")
     merged: dict[str, Any] = merge(copy.deepcopy(found), _object(request.body))
     return merged
 
 
-def merge(base: Any, patch: Any) -> Any:
-    """RFC 7386."""
-    if not isinstance(patch, dict):
-        return patch
-    out = dict(base) if isinstance(base, dict) else {}
-    for key, value in patch.items():
-        if value is None:
-            out.pop(key, None)
-        else:
-            out[key] = merge(out.get(key), value)
-    return out
-
-
-def _json_patch(found: dict[str, Any], steps: list[dict[str, Any]]) -> dict[str, Any]:
-    out = copy.deepcopy(found)
-    for step in steps:
-        *path, last = [p.replace("~1", "/").replace("~0", "~") for p in str(step["path"]).strip("/").split("/")]
-        target: Any = out
-        try:
-            for part in path:
-                target = target[int(part)] if isinstance(target, list) else target[part]
-            _json_step(target, last, step)
-        except (KeyError, IndexError, ValueError, TypeError) as error:
-            raise Failed(
-                422, "Invalid", f"the server rejected our request due to an error in our request: {error}"
-            ) from error
-    return out
-
-
-def _json_step(target: Any, last: str, step: dict[str, Any]) -> None:
-    at: Any = int(last) if isinstance(target, list) and last != "-" else last
-    match step["op"]:
-        case "remove":
-            del target[at]
-        case "test":
-            if target[at] != step["value"]:
-                raise ValueError("test failed")
-        case "add" if isinstance(target, list):
-            target.insert(len(target) if last == "-" else at, step["value"])
-        case "add" | "replace":
-            target[at] = step["value"]
-        case other:
-            raise ValueError(f"unknown operation {other}")
-
-
 def _selected(request: Request, served: Served, found: dict[str, Any]) -> bool:
-    labels = found["metadata"].get("labels") or {}
-    for term in filter(None, request.first("labelSelector").split(",")):
-        if "!=" in term:
-            key, _, value = term.partition("!=")
-            if labels.get(key) == value:
-                return False
-        elif "=" in term:
-            key, _, value = term.partition("=")
-            if labels.get(key) != value.lstrip("="):
-                return False
-        elif (term.lstrip("!") in labels) == term.startswith("!"):
-            return False
-    for term in filter(None, request.first("fieldSelector").split(",")):
-        key, _, value = term.partition("=")
-        target: Any = found
-        for part in key.rstrip("!").split("."):
-            target = (target or {}).get(part)
-        if (str(target or "") == value.lstrip("=")) == key.endswith("!"):
-            return False
-    return True
+    return selected(request.first("labelSelector"), request.first("fieldSelector"), served.plural, found)
 
 
-def _discovery(parts: list[str]) -> Response:
-    groups = sorted({(r.group, r.version) for r in RESOURCES if r.group})
-    if parts == ["api"]:
-        return _json({"kind": "APIVersions", "versions": ["v1"]})
-    if parts == ["apis"]:
-        found = [
-            {
-                "name": g,
-                "versions": [{"groupVersion": f"{g}/{v}", "version": v}],
-                "preferredVersion": {"groupVersion": f"{g}/{v}", "version": v},
-            }
-            for g, v in groups
-        ]
-        return _json({"kind": "APIGroupList", "apiVersion": "v1", "groups": found})
-    group = "" if parts[0] == "api" else parts[1]
-    if parts[0] == "apis" and len(parts) == 2:
-        version = next((v for g, v in groups if g == group), "")
-        one = {"groupVersion": f"{group}/{version}", "version": version}
-        return _json(
-            {"kind": "APIGroup", "apiVersion": "v1", "name": group, "versions": [one], "preferredVersion": one}
-        )
-    verbs = ["create", "delete", "get", "list", "patch", "update", "watch"]
-    resources: list[dict[str, Any]] = []
-    for r in RESOURCES:
-        if r.group == group:
-            resources.append(
-                {
-                    "name": r.plural,
-                    "singularName": r.kind.lower(),
-                    "namespaced": r.namespaced,
-                    "kind": r.kind,
-                    "verbs": verbs,
-                    "shortNames": list(r.short),
-                }
-            )
-            resources += [
-                {
-                    "name": f"{r.plural}/{s}",
-                    "singularName": "",
-                    "namespaced": r.namespaced,
-                    "kind": r.kind,
-                    "verbs": ["get", "patch", "update"],
-                }
-                for s in r.subs
-            ]
-    if not resources:
-        return Response(404, b"404 page not found", "text/plain")
-    return _json(
-        {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "/".join(parts[1:]), "resources": resources}
-    )
+def _told(request: Request, change: Change) -> bytes:
+    """What a watch with these selectors says of a change: an object that leaves them is deleted, one that comes is new."""
+    if not request.first("labelSelector") and not request.first("fieldSelector"):
+        return change.line
+    now = change.type != "DELETED" and _selected(request, change.served, change.found)
+    before = change.found if change.type == "DELETED" else change.old
+    had = before is not None and _selected(request, change.served, before)
+    if not now and not had:
+        return b""
+    kind = b"MODIFIED" if now and had else b"ADDED" if now else b"DELETED"
+    return b'{"type":"' + kind + b'","object":' + msgspec.json.encode(change.found) + b"}\n"

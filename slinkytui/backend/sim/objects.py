@@ -37,7 +37,7 @@ class Served:
 
 SLINKY: Final = "slinky.slurm.net"
 RESOURCES: Final = (
-    Served("", "v1", "pods", "Pod", short=("po",)),
+    Served("", "v1", "pods", "Pod", short=("po",), subs=("status", "eviction")),
     Served("", "v1", "nodes", "Node", False, ("no",)),
     Served("", "v1", "namespaces", "Namespace", False, ("ns",)),
     Served("", "v1", "events", "Event", short=("ev",)),
@@ -47,12 +47,12 @@ RESOURCES: Final = (
     Served("apps", "v1", "deployments", "Deployment", short=("deploy",), subs=("status", "scale")),
     Served("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", short=("pdb",)),
     Served("coordination.k8s.io", "v1", "leases", "Lease"),
-    Served(SLINKY, "v1beta1", "nodesets", "NodeSet", short=("nss", "slurmd"), subs=("status", "scale")),
+    Served(SLINKY, "v1beta1", "nodesets", "NodeSet", short=("nodesets", "nss", "slurmd"), subs=("status", "scale")),
     Served(SLINKY, "v1beta1", "controllers", "Controller", short=("slurmctld",)),
-    Served(SLINKY, "v1beta1", "loginsets", "LoginSet", short=("lss", "sackd"), subs=("status", "scale")),
+    Served(SLINKY, "v1beta1", "loginsets", "LoginSet", short=("loginsets", "lss", "sackd"), subs=("status", "scale")),
     Served(SLINKY, "v1beta1", "restapis", "RestApi", short=("slurmrestd",)),
     Served(SLINKY, "v1beta1", "accountings", "Accounting", short=("slurmdbd",)),
-    Served(SLINKY, "v1beta1", "tokens", "Token", short=("jwt",)),
+    Served(SLINKY, "v1beta1", "tokens", "Token", short=("tokens", "jwt")),
 )
 BY_PLURAL: Final = {(r.group, r.plural): r for r in RESOURCES}
 Name = tuple[str, str]
@@ -69,6 +69,8 @@ class Change:
     served: Served
     name: Name
     line: bytes
+    found: dict[str, Any]
+    old: dict[str, Any] | None = None
 
 
 @dataclass
@@ -134,7 +136,7 @@ class Objects:
         ):
             return self.drop(served, name)
         self.table(served)[name] = found
-        self._note("MODIFIED" if old is not None else "ADDED", served, name, found)
+        self._note("MODIFIED" if old is not None else "ADDED", served, name, found, old)
         return found
 
     def drop(self, served: Served, name: Name) -> dict[str, Any]:
@@ -151,10 +153,20 @@ class Objects:
         self.oldest = self.version
         self.log.clear()
 
-    def _note(self, kind: str, served: Served, name: Name, found: dict[str, Any]) -> None:
+    def _note(
+        self, kind: str, served: Served, name: Name, found: dict[str, Any], old: dict[str, Any] | None = None
+    ) -> None:
         body = self.encoded(served, name, found) if kind != "DELETED" else msgspec.json.encode(found)
         self.log.append(
-            Change(self.version, kind, served, name, b'{"type":"' + kind.encode() + b'","object":' + body + b"}\n")
+            Change(
+                self.version,
+                kind,
+                served,
+                name,
+                b'{"type":"' + kind.encode() + b'","object":' + body + b"}\n",
+                found,
+                old,
+            )
         )
         if len(self.log) > LOG:
             del self.log[: LOG // 2]

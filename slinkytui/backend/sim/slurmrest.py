@@ -119,6 +119,8 @@ class SlurmRest:
                 return self._answer({"results": []})
             case ("DELETE", "job", text):
                 return self._cancel(_number(text), user)
+            case ("DELETE", "jobs"):
+                return self._kill(body, user)
         return Response(404, b"Unable to find requested URL endpoint.", "text/plain")
 
     def _update_nodes(self, names: list[str], body: Any, user: str) -> Response:
@@ -131,6 +133,25 @@ class SlurmRest:
             node = self._sim.nodes[name]
             node.comment, node.extra = str(body.get("comment", node.comment)), str(body.get("extra", node.extra))
         return self._answer({})
+
+    def _kill(self, body: Any, user: str) -> Response:
+        """Many jobs at once; `job_state` spares those in another state."""
+        wanted = [str(s).upper() for s in body.get("job_state") or []]
+        status: list[dict[str, Any]] = []
+        for text in map(str, body.get("jobs") or []):
+            job = self._sim.jobs.get(int(text)) if text.isdigit() else None
+            if job is None:
+                status.append(_refused(text, 2017, "Invalid job id specified"))
+            elif wanted and job.state not in wanted:
+                status.append(_refused(text, 2172, f"Job state {job.state} != filter state {wanted[0]}"))
+            elif user not in ("root", "slurm", job.user):
+                status.append(_refused(text, 2002, _TEXTS[2002]))
+            else:
+                try:
+                    self._sim.cancel(job.id)
+                except Refusal as refusal:
+                    status.append(_refused(text, refusal.code, refusal.text))
+        return self._answer({"status": status})
 
     def _cancel(self, job_id: int, user: str) -> Response:
         job = self._sim.jobs.get(job_id)
@@ -193,12 +214,13 @@ class SlurmRest:
 
     def _list(self, key: str, request: Request, stamp: float) -> Response:
         asked = request.first("update_time")
-        if asked.isdigit() and int(stamp) <= int(asked):
+        # As slurmctld does: the answer carries the time of asking, and a change in that very second is still news.
+        if asked.isdigit() and int(stamp) < int(asked):
             if key == "nodes":
                 return Response(304)
             warning = f"No job changes since update_time[{asked}]"
             return self._answer({"jobs": [], "last_update": _n(None)}, warnings=[warning])
-        return Response(200, self._stream(key, int(stamp)))
+        return Response(200, self._stream(key, int(self._sim.now)))
 
     async def _stream(self, key: str, stamp: int) -> AsyncIterator[bytes]:
         records = self._node_records() if key == "nodes" else self._job_records()
@@ -289,6 +311,11 @@ class SlurmRest:
 
 def _complaint(code: int, description: str, error: str, source: str = "sim") -> dict[str, Any]:
     return {"description": description, "error_number": code, "error": error, "source": source}
+
+
+def _refused(text: str, code: int, words: str) -> dict[str, Any]:
+    return {"step_id": text, "job_id": _n(int(text) if text.isdigit() else None),
+            "error": {"code": code, "string": words, "message": words}, "federation": {"sibling": ""}}  # fmt: skip
 
 
 def _job_states(job: SimJob) -> list[str]:

@@ -4,61 +4,35 @@ writes. What it returns are model rows; what it raises is of `backend.errors`.
 
 from __future__ import annotations
 
-import json
 import random
-from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
 import msgspec
 
 from slinkytui.backend.clock import Clock
-from slinkytui.backend.errors import SlinkyError, Unreachable, Unsupported
+from slinkytui.backend.errors import (
+    BadRequest,
+    ConfigError,
+    NotFound,
+    SlinkyError,
+    SlurmError,
+    Unsupported,
+)
 from slinkytui.backend.http import Query, Request, Transport
 from slinkytui.backend.models import Job, JobState, Partition, Ping, Reservation, Row, SlurmNode
 from slinkytui.backend.slurm.errors import Complaint, CredentialRefused, classify, complaints, printable
+from slinkytui.backend.slurm.replies import Listing, Reply, Written, no_slurm, parse, records, stamp_of
 from slinkytui.backend.slurm.slicer import RowSlicer
 from slinkytui.backend.slurm.tokens import Tokens, user_of
-from slinkytui.backend.slurm.wire import JOBS, NODES, PARTITIONS, RESERVATIONS, Shape, names, read_row
+from slinkytui.backend.slurm.wire import JOBS, NODES, PARTITIONS, RESERVATIONS, STATES, Shape, read_row
+
+__all__ = ["VERSIONS", "Listing", "SlurmClient", "Written", "parse"]
 
 VERSIONS: Final = ("v0.0.45", "v0.0.44", "v0.0.43", "v0.0.42")
 _BUDGET_S: Final = 0.004
 _TRIES: Final = 3
 R = TypeVar("R", bound=Row)
-
-
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """A list as it was at `last_update`; `unchanged` means that the server had no news, and says nothing of rows."""
-
-    rows: Sequence[Row] = ()
-    unchanged: bool = False
-    last_update: int | None = None
-    warnings: tuple[str, ...] = ()
-    lost: int = 0
-    bytes: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """What came of a write: the server's warnings, and of a submit the job's number and its message."""
-
-    warnings: tuple[str, ...] = ()
-    job_id: int | None = None
-    message: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class _Reply:
-    status: int
-    data: dict[str, Any]
-    body: bytes
-    errors: list[Complaint] = field(default_factory=list)
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        return tuple(w.text for w in complaints(self.data.get("warnings")) if w.text)
 
 
 class SlurmClient:
@@ -67,18 +41,25 @@ class SlurmClient:
     def __init__(self, transport: Transport, tokens: Tokens, clock: Clock, *, cluster: str = "") -> None:
         self._transport, self._tokens, self._clock = transport, tokens, clock
         self.cluster, self.release, self.version, self.user = cluster, "", "", ""
+        self._upgraded = False
 
     async def probe(self) -> None:
         """Find the newest version that both speak, and check that the token is taken."""
+        await self._find_version()
+        await self.call("GET", "diag/", what="diag", key="statistics")
+
+    async def _find_version(self) -> None:
         for version in VERSIONS:
             reply = await self._once("GET", f"/slurm/{version}/ping/", (), b"")
             if reply.status == 404 and not reply.data:
                 continue
             if reply.status >= 400:
                 raise classify("ping", reply.status, reply.errors, reply.body, token_user=self.user)
+            if not reply.data:
+                raise no_slurm("ping", reply.body)
             self.version = version
             self._learn(reply.data)
-            await self.call("GET", "diag/", what="diag", key="statistics")
+            self._upgraded = False
             return
         raise Unsupported(
             "this slurmrestd speaks no REST version that we know", hint=f"we know {VERSIONS[-1]} to {VERSIONS[0]}"
@@ -121,10 +102,8 @@ class SlurmClient:
         return _only(rows, Reservation, f"reservation {name}")
 
     async def jobs_state(self) -> list[JobState]:
-        reply = await self.call("GET", "jobs/state/", what="job states", key="jobs")
-        return [
-            JobState(str(j.get("job_id")), names(j.get("state"))) for j in reply.data["jobs"] if isinstance(j, dict)
-        ]
+        """Id and states of every job and array task: a hundredth of the full list."""
+        return [r for r in (await self._list(STATES, None)).rows if isinstance(r, JobState)]
 
     async def ping(self) -> list[Ping]:
         reply = await self.call("GET", "ping/", what="ping", key="pings")
@@ -136,12 +115,12 @@ class SlurmClient:
                 p.get("latency"),
                 str(p.get("mode") or ""),
             )
-            for p in reply.data["pings"]
+            for p in records(reply, "pings")
         ]
 
     async def raw(self, path: str, key: str, what: str) -> Any:
         """The first record of a lookup, as the server gives it."""
-        reply = await self.call("GET", path, what=what, key=key)
+        reply = await self.call("GET", path, what=what, key=key, lookup=True)
         found = reply.data[key]
         return found[0] if isinstance(found, list) and len(found) == 1 else found
 
@@ -166,7 +145,7 @@ class SlurmClient:
 
     async def job_update(self, raw_id: int, body: dict[str, Any]) -> Written:
         reply = await self.call("POST", f"job/{raw_id}", body, what=f"job {raw_id}")
-        return self._verdict(reply, "results", f"job {raw_id}")
+        return self._verdict(reply.data.get("results"), reply, f"job {raw_id}")
 
     async def job_hold(self, raw_id: int) -> Written:
         return await self.job_update(raw_id, {"hold": True})
@@ -178,13 +157,23 @@ class SlurmClient:
         """Cancel or signal one job; a refusal inside a 200 answer is raised."""
         query = (("signal", signal),) if signal else ()
         reply = await self.call("DELETE", f"job/{quote(text, safe='')}", query=query, what=f"job {text}")
-        return self._verdict(reply, "status", f"job {text}")
+        return self._verdict(reply.data.get("status"), reply, f"job {text}")
+
+    async def job_cancel_pending(self, text: str) -> Written:
+        """Cancel what is pending of a job or array. slurmctld itself refuses what has started meanwhile: a job that
+        runs by now raises Conflict, and running tasks of the array go on (a warning names them)."""
+        body = {"jobs": [text], "job_state": ["PENDING"]}
+        reply = await self.call("DELETE", "jobs/", body, what=f"job {text}")
+        found = [e for e in reply.data.get("status") or [] if isinstance(e, dict)]
+        spared = [str(e.get("step_id")) for e in found if str(e.get("step_id")).startswith(f"{text}_")]
+        self._verdict([e for e in found if str(e.get("step_id")) not in spared], reply, f"job {text}")
+        return Written((*reply.warnings, *([f"started already and left alone: {', '.join(spared)}"] if spared else ())))
 
     async def requeue(self, text: str) -> Written:
         if "job.requeue" in self.missing():
             raise Unsupported(self.missing()["job.requeue"])
         reply = await self.call("POST", "jobs/requeue", {"jobs": [text]}, what=f"job {text}")
-        return self._verdict(reply, "status", f"job {text}")
+        return self._verdict(reply.data.get("status"), reply, f"job {text}")
 
     async def reconfigure(self) -> Written:
         reply = await self.call("GET", "reconfigure/", what="reconfigure", retry=False)
@@ -193,30 +182,38 @@ class SlurmClient:
     async def _write(self, method: str, path: str, body: dict[str, Any] | None, what: str) -> Written:
         return Written((await self.call(method, path, body, what=what)).warnings)
 
-    def _verdict(self, reply: _Reply, key: str, what: str) -> Written:
-        found = reply.data.get(key) or []
-        flat = [e for entry in found for e in (entry if isinstance(entry, list) else [entry]) if isinstance(e, dict)]
+    def _verdict(self, found: Any, reply: Reply, what: str) -> Written:
+        """Refusals stand inside an answer of 200, as a list, or a list of lists."""
+        entries = found if isinstance(found, list) else []
+        flat = [e for entry in entries for e in (entry if isinstance(entry, list) else [entry]) if isinstance(e, dict)]
         bad: list[Complaint] = []
         for entry in flat:
             error = entry.get("error")
             code = error.get("code") if isinstance(error, dict) else entry.get("error_code")
             text = error.get("message") or error.get("string") if isinstance(error, dict) else entry.get("error")
             if code:
-                bad.append(Complaint(description=str(text or entry.get("why") or ""), error_number=int(code)))
+                number = code if isinstance(code, int) else 0
+                bad.append(Complaint(description=str(text or entry.get("why") or code), error_number=number))
         if bad:
             raise classify(what, reply.status, bad, token_user=self.user)
         return Written(reply.warnings)
 
     async def call(
         self, method: str, path: str, body: dict[str, Any] | None = None, *, what: str, key: str = "", query: Query = (),
-        retry: bool | None = None,
-    ) -> _Reply:  # fmt: skip
-        """One call of the chosen version. Only plain reads are tried again; `key` must stand in the answer."""
+        retry: bool | None = None, lookup: bool = False,
+    ) -> Reply:  # fmt: skip
+        """One call of the chosen version. Only plain reads are tried again; `key` must stand in the answer: a lookup
+        without it has found nothing if the server says so, anything else has failed."""
+        if self._upgraded:
+            await self._find_version()
         data = b"" if body is None else msgspec.json.encode(body)
         tries = _TRIES if (method == "GET" if retry is None else retry) else 1
         for attempt in range(tries):
             try:
-                return self._judge(await self._once(method, f"/slurm/{self.version}/{path}", query, data), what, key)
+                reply = await self._once(method, f"/slurm/{self.version}/{path}", query, data)
+                if reply.status == 404 and not reply.data and await self._moved():
+                    reply = await self._once(method, f"/slurm/{self.version}/{path}", query, data)
+                return self._judge(reply, what, key, lookup=lookup)
             except CredentialRefused:
                 if attempt or tries == 1:
                     raise
@@ -227,43 +224,91 @@ class SlurmClient:
                 await self._clock.sleep(random.uniform(0.1, 0.5) * 2**attempt)
         raise AssertionError("unreachable: the last try returns or raises")
 
-    def _judge(self, reply: _Reply, what: str, key: str) -> _Reply:
+    async def _moved(self) -> bool:
+        """After a 404: an upgraded server has dropped our version and speaks another. The call itself did nothing."""
+        before = self.version
+        await self._find_version()
+        return self.version != before
+
+    def _judge(self, reply: Reply, what: str, key: str, *, lookup: bool = False) -> Reply:
         if reply.status == 304:
             return reply
-        failed = reply.status >= 400 or bool(reply.errors) or not reply.data
-        if failed or (key and reply.data.get(key) is None):
-            missing = [] if failed else [Complaint("; ".join(reply.warnings) or f"the answer has no {key}")]
-            raise classify(what, reply.status, reply.errors or missing, reply.body, token_user=self.user)
+        if reply.status >= 400 or reply.errors:
+            raise classify(what, reply.status, reply.errors, reply.body, token_user=self.user)
+        if not reply.data:
+            raise no_slurm(what, reply.body)
+        if key and reply.data.get(key) is None:
+            if lookup and reply.warnings:
+                raise NotFound(f"{what} not found", detail="; ".join(reply.warnings))
+            if key == "job_id":
+                raise BadRequest(f"{what}: refused", detail="; ".join(reply.warnings) or "the answer has no job id")
+            raise SlurmError(f"{what}: the answer has no {key}", status=reply.status, detail="; ".join(reply.warnings))
         self._learn(reply.data)
         return reply
 
     async def _headers(self) -> dict[str, str]:
         token = await self._tokens.token()
+        if not token.isascii() or not token.isprintable() or " " in token:
+            raise ConfigError("the Slurm token has characters that no token has", hint="is it the right file?")
         self.user = user_of(token)
         return {"x-slurm-user-token": token, "accept": "application/json", "content-type": "application/json"}
 
-    async def _once(self, method: str, path: str, query: Query, data: bytes) -> _Reply:
+    async def _once(self, method: str, path: str, query: Query, data: bytes) -> Reply:
         request = Request(method, path, query, await self._headers(), data)
         async with self._transport.send(request) as answer:
-            body = await answer.read()
             status = answer.status
+            try:
+                body = await answer.read()
+            except ValueError as error:
+                raise SlurmError(
+                    f"{method} {path}: the answer is too large", status=status, detail=str(error)
+                ) from None
         found = parse(body)
-        return _Reply(status, found, body, complaints(found.get("errors")))
+        return Reply(status, found, body, complaints(found.get("errors")))
 
     def _learn(self, data: dict[str, Any]) -> None:
-        slurm = (data.get("meta") or {}).get("slurm") or {}
-        self.release = str(slurm.get("release") or self.release)
+        meta = data.get("meta")
+        slurm = meta.get("slurm") if isinstance(meta, dict) else None
+        if not isinstance(slurm, dict):
+            return
+        release = str(slurm.get("release") or self.release)
+        self._upgraded = self._upgraded or bool(self.release and release != self.release)
+        self.release = release
         self.cluster = self.cluster or str(slurm.get("cluster") or "")
 
     async def _rows(self, shape: Shape, path: str, what: str) -> list[Row]:
-        reply = await self.call("GET", path, what=what, key=shape.key)
-        found = [read_row(shape, msgspec.json.encode(r), self.cluster) for r in reply.data[shape.key]]
+        reply = await self.call("GET", path, what=what, key=shape.key, lookup=True)
+        records = reply.data[shape.key]
+        if records == []:
+            raise NotFound(f"{what} not found", detail="; ".join(reply.warnings))
+        found = (
+            [read_row(shape, msgspec.json.encode(r), self.cluster) for r in records]
+            if isinstance(records, list)
+            else []
+        )
         rows = [r for r in found if r is not None]
         if not rows:
-            raise classify(what, 422, [Complaint(f"no {shape.key} in the answer")])
+            raise SlurmError(f"{what}: the answer cannot be read", status=reply.status, detail=printable(reply.body))
         return rows
 
     async def _list(self, shape: Shape, update_time: int | None) -> Listing:
+        if self._upgraded:
+            await self._find_version()
+        try:
+            return await self._list_once(shape, update_time)
+        except CredentialRefused:
+            self._tokens.forget()
+        except Unsupported:
+            if not await self._moved():
+                raise
+        except SlurmError:
+            if update_time is None:
+                raise
+            # 24.11 answers 500 "Unable to query partitions" when nodes have changed and partitions have not.
+            update_time = None
+        return await self._list_once(shape, update_time)
+
+    async def _list_once(self, shape: Shape, update_time: int | None) -> Listing:
         query = shape.query + ((("update_time", str(update_time)),) if update_time else ())
         request = Request("GET", f"/slurm/{self.version}/{shape.path}", query, await self._headers())
         rows: list[Row] = []
@@ -287,40 +332,26 @@ class SlurmClient:
             tail = slicer.finish()
             status = answer.status
         document = parse(tail)
-        reply = _Reply(status, document, tail, complaints(document.get("errors")))
-        if status >= 400 or reply.errors or shape.key not in document:
+        reply = Reply(status, document, tail, complaints(document.get("errors")))
+        if status >= 400 or reply.errors:
             raise classify(shape.key, status, reply.errors, tail, token_user=self.user)
-        for record in document[shape.key] or []:
+        if not document:
+            raise no_slurm(shape.key, tail)
+        if not isinstance(document.get(shape.key), list):
+            # Only a list that is there can be empty: anything else must not clear a table.
+            raise SlurmError(f"the answer has no list of {shape.key}", status=status, detail=printable(tail))
+        for record in document[shape.key]:
             row = read_row(shape, msgspec.json.encode(record), self.cluster)
             if row is None:
                 lost += 1
             else:
                 rows.append(row)
         self._learn(document)
-        stamp = _stamp(document.get("last_update"))
+        stamp = stamp_of(document.get("last_update"))
         if update_time and not rows and not stamp:
             # jobs/ answers "no news" with an empty list, last_update 0 and a warning: not "no jobs".
             return Listing(unchanged=True, last_update=update_time, warnings=reply.warnings)
         return Listing(rows, False, stamp, reply.warnings, lost, size)
-
-
-def parse(body: bytes) -> dict[str, Any]:
-    """The JSON object of a body, bare NaN and Infinity too; {} when it is something else."""
-    if not body.lstrip().startswith(b"{"):
-        return {}
-    try:
-        found = msgspec.json.decode(body)
-    except msgspec.DecodeError:
-        try:
-            found = json.loads(body.decode("utf-8", "replace"))
-        except ValueError:
-            raise Unreachable("the answer of slurmrestd is cut or no JSON", detail=printable(body)) from None
-    return found if isinstance(found, dict) else {}
-
-
-def _stamp(value: Any) -> int | None:
-    found = value.get("number") if isinstance(value, dict) else value
-    return int(found) if isinstance(found, int | float) and found else None
 
 
 def _only(rows: list[Row], kind: type[R], what: str) -> R:

@@ -24,7 +24,7 @@ _COMMUNICATION: Final = {*range(1000, 1007), *range(1008, 1100), *range(1800, 18
 _CREDENTIAL: Final = {1007, 6000, 6001, 6008, 9008}
 _ACCESS: Final = {1, 2002, 2010}
 _MISSING: Final = {2017, 2018, 2053}
-_CONFLICT: Final = {2016, 2020, 2021, 2024, 2028, 2085, 2180}
+_CONFLICT: Final = {2016, 2020, 2021, 2024, 2028, 2085, 2172, 2180}
 
 
 class Complaint(msgspec.Struct):
@@ -60,7 +60,7 @@ def classify(
         return Unreachable(f"{what}: slurmctld does not answer", detail=detail)
     if code in _ACCESS or status == 403:
         return NotAllowed(f"{what}: refused", detail=detail, hint=who)
-    if code in _MISSING or (status == 404 and errors) or (status in (200, 422) and code in (0, 9000, 9003)):
+    if code in _MISSING or (errors and (status == 404 or (status in (200, 422) and code in (0, 9000, 9003)))):
         return NotFound(f"{what} not found", detail=detail)
     if code in _CONFLICT:
         return Conflict(f"{what}: refused in this state", detail=detail)
@@ -74,7 +74,9 @@ def classify(
 
 
 def printable(body: bytes, size: int = 200) -> str:
-    """The first printable characters of a body that is not JSON."""
+    """The first printable characters of a body that is no envelope of ours ("" for one that is: it says nothing more)."""
+    if b'"meta"' in body and body.lstrip().startswith(b"{"):
+        return ""
     text = body[: size * 4].decode("utf-8", "replace")
     return "".join(c if c.isprintable() else " " for c in text)[:size].strip()
 
@@ -82,7 +84,7 @@ def printable(body: bytes, size: int = 200) -> str:
 def complaints(found: Any) -> list[Complaint]:
     """`errors` or `warnings` of an answer, whatever shape they have."""
     if not isinstance(found, list):
-        return []
+        return [Complaint(description=str(found)[:200])] if found else []
     out: list[Complaint] = []
     for entry in found:
         try:

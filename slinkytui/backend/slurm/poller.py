@@ -19,6 +19,7 @@ from slinkytui.backend.errors import NotAllowed, NotFound, SlinkyError
 from slinkytui.backend.models import Job, JobId, NodeId, Row, RowId, Source, Table
 from slinkytui.backend.sink import Sink
 from slinkytui.backend.slurm.client import Listing, SlurmClient
+from slinkytui.backend.slurm.jobstates import JobStates
 
 SHARE: Final = 0.2
 """Of the server's time: a list that takes 2 s is asked for every 10 s at most."""
@@ -45,6 +46,7 @@ class SlurmPoller:
     def __init__(self, client: SlurmClient, sink: Sink, clock: Clock, *, note: str = "") -> None:
         self._client, self._sink, self._clock, self._note = client, sink, clock, note
         self._generation = 0
+        self._states = JobStates(client, sink)
         self._touches: set[asyncio.Task[None]] = set()
         self._polls = [
             _Poll(Table.NODES, client.nodes, 5.0),
@@ -77,9 +79,31 @@ class SlurmPoller:
     async def _loop(self, poll: _Poll) -> None:
         while True:
             poll.wake.clear()
-            await self._round(poll)
+            try:
+                await self._round(poll)
+            except Exception as error:
+                # A fault of ours in one list must not end the others: it is logged and shown, and tried again.
+                log.exception("polling %s", poll.table)
+                self._failed(poll, SlinkyError(f"internal error while reading {poll.table}", detail=repr(error)))
             pause = RETRY_S[min(poll.failures, len(RETRY_S)) - 1] if poll.failures else poll.source.period_s
-            await self._sleep(poll, pause or poll.period_s)
+            await self._pause(poll, pause or poll.period_s)
+
+    async def _pause(self, poll: _Poll, seconds: float) -> None:
+        """Wait for the next round. A list of jobs that takes long is followed by its states meanwhile."""
+        until = self._clock.monotonic() + seconds
+        slow = poll.table == Table.JOBS and not poll.failures and seconds > 2 * poll.period_s
+        step = poll.period_s
+        while slow and self._clock.monotonic() + 2 * step < until:
+            await self._sleep(poll, step)
+            if poll.wake.is_set():
+                return
+            began, sent = self._clock.monotonic(), self._generation
+            try:
+                await self._states.turn(lambda row_id, sent=sent: poll.touched.get(row_id, 0) > sent)  # type: ignore[misc]  # bound now
+            except SlinkyError as error:
+                log.info("cannot follow the states of jobs: %s", error.line())
+            step = max(poll.period_s, (self._clock.monotonic() - began) / SHARE)
+        await self._sleep(poll, max(0.0, until - self._clock.monotonic()))
 
     async def _sleep(self, poll: _Poll, seconds: float) -> None:
         sleeper = asyncio.ensure_future(self._clock.sleep(seconds))
@@ -92,7 +116,6 @@ class SlurmPoller:
             await asyncio.gather(sleeper, woken, return_exceptions=True)
 
     async def _round(self, poll: _Poll) -> None:
-        name = f"slurm/{self._client.cluster}/{poll.table}"
         began, sent = self._clock.monotonic(), self._generation
         try:
             # Now and then everything, whatever the server holds for unchanged: its clock compares in whole seconds.
@@ -101,11 +124,7 @@ class SlurmPoller:
             if not listing.unchanged:
                 await self._apply(poll, listing, sent)
         except SlinkyError as error:
-            poll.failures += 1
-            state = "refused" if isinstance(error, NotAllowed) else "stale"
-            self._tell(poll, msgspec.structs.replace(
-                poll.source, name=name, state=state, error=error.line(), last_error=self._clock.now()
-            ))  # fmt: skip
+            self._failed(poll, error)
             return
         took = self._clock.monotonic() - began
         poll.failures = 0
@@ -113,9 +132,20 @@ class SlurmPoller:
         rows = poll.source.rows if listing.unchanged else len(listing.rows)
         period = poll.source.period_s if listing.unchanged else min(MOST_S, max(poll.period_s, took / SHARE))
         self._tell(poll, Source(
-            name, "live", self._clock.now(), poll.source.last_error,
+            self._name(poll), "live", self._clock.now(), poll.source.last_error,
             f"{listing.lost} records could not be read" if listing.lost else "", period, rows, round(took, 3), self._note,
         ))  # fmt: skip
+
+    def _failed(self, poll: _Poll, error: SlinkyError) -> None:
+        poll.failures += 1
+        poll.last_update = None
+        name, state = self._name(poll), "refused" if isinstance(error, NotAllowed) else "stale"
+        self._tell(poll, msgspec.structs.replace(
+            poll.source, name=name, state=state, error=error.line(), last_error=self._clock.now()
+        ))  # fmt: skip
+
+    def _name(self, poll: _Poll) -> str:
+        return f"slurm/{self._client.cluster}/{poll.table}"
 
     def _tell(self, poll: _Poll, source: Source) -> None:
         poll.source = source
@@ -127,6 +157,8 @@ class SlurmPoller:
             log.info("%s: last_update went back, slurmctld has restarted", poll.table)
         poll.last_update = listing.last_update
         rows = list(listing.rows)
+        if poll.table == Table.JOBS:
+            self._states.seed(rows)
         newer = {row_id for row_id, generation in poll.touched.items() if generation > sent}
         if newer or listing.lost:
             # Rows read after a later write stand; a list with unreadable records removes nothing.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import httpx
 
@@ -23,11 +23,7 @@ class HttpxTransport:
 
     def __init__(self, url: str, *, ca_file: str = "", verify: bool = True) -> None:
         self.url = url
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https", "unix") or (parts.scheme == "unix" and not parts.path):
-            raise ConfigError(
-                f"{url!r} is no address of slurmrestd", hint="like http://host:6820 or unix:/run/slurmrestd.sock"
-            )
+        parts = _address(url)
         self._base = "http://localhost" if parts.scheme == "unix" else url.rstrip("/")
         context: ssl.SSLContext | bool = False
         if parts.scheme == "https" and verify:
@@ -49,13 +45,13 @@ class HttpxTransport:
     async def _send(self, request: Request, timeout_s: float | None) -> AsyncIterator[Answer]:
         timeout = httpx.Timeout(timeout_s or READ_S, connect=CONNECT_S, pool=READ_S)
         query = httpx.QueryParams(list(request.query)) if request.query else None
-        built = self._client.build_request(
-            request.method, self._base + request.path, params=query, headers=dict(request.headers),
-            content=request.body or None, timeout=timeout,
-        )  # fmt: skip
         try:
+            built = self._client.build_request(
+                request.method, self._base + request.path, params=query, headers=dict(request.headers),
+                content=request.body or None, timeout=timeout,
+            )  # fmt: skip
             response = await self._client.send(built, stream=True)
-        except (httpx.HTTPError, OSError) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
             raise Unreachable(f"slurmrestd at {self.url} does not answer", detail=_words(error)) from error
         try:
             yield Answer(
@@ -73,6 +69,20 @@ class HttpxTransport:
 
     async def close(self) -> None:
         await self._client.aclose()
+
+
+def _address(url: str) -> SplitResult:
+    """The parts of an address that can be one."""
+    try:
+        parts = urlsplit(url)
+        good = parts.path.startswith("/") if parts.scheme == "unix" else bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        good = False
+    if not good or parts.scheme not in ("http", "https", "unix") or not url.isprintable() or " " in url:
+        raise ConfigError(
+            f"{url!r} is no address of slurmrestd", hint="like http://host:6820 or unix:/run/slurmrestd.sock"
+        )
+    return parts
 
 
 def _words(error: Exception) -> str:

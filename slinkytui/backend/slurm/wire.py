@@ -12,7 +12,18 @@ from typing import Any, Final
 
 import msgspec
 
-from slinkytui.backend.models import Gres, Job, JobId, NodeId, Partition, Reservation, Row, SlurmName, SlurmNode
+from slinkytui.backend.models import (
+    Gres,
+    Job,
+    JobId,
+    JobState,
+    NodeId,
+    Partition,
+    Reservation,
+    Row,
+    SlurmName,
+    SlurmNode,
+)
 from slinkytui.backend.slurm.gres import gpus, parse_gres
 from slinkytui.backend.slurm.numbers import Number, moment, number, whole
 from slinkytui.backend.slurm.tres import asked_gpus, gpus_of, parse_tres
@@ -192,6 +203,11 @@ class WireReservation(msgspec.Struct, gc=False):
     licenses: Text = ""
 
 
+class WireState(msgspec.Struct, gc=False):
+    job_id: str | int
+    state: Names = None
+
+
 def names(value: Names) -> tuple[str, ...]:
     """A list, a comma text, "" or null."""
     if not value:
@@ -328,6 +344,10 @@ def reservation_row(w: WireReservation, cluster: str) -> Reservation:
     )  # fmt: skip
 
 
+def state_row(w: WireState, cluster: str) -> JobState:
+    return JobState(str(w.job_id), tuple(s.upper() for s in names(w.state)))
+
+
 @dataclass(frozen=True)
 class Shape:
     """How a list is asked for and read: `path`, the data key, the identifying field, struct and row."""
@@ -344,13 +364,14 @@ NODES: Final = Shape("nodes/", "nodes", "name", WireNode, node_row)
 JOBS: Final = Shape("jobs/", "jobs", "job_id", WireJob, job_row)
 PARTITIONS: Final = Shape("partitions/", "partitions", "name", WirePartition, partition_row, (("flags", "ALL"),))
 RESERVATIONS: Final = Shape("reservations/", "reservations", "name", WireReservation, reservation_row)
-_DECODERS: Final = {s.key: msgspec.json.Decoder(s.wire) for s in (NODES, JOBS, PARTITIONS, RESERVATIONS)}
+STATES: Final = Shape("jobs/state/", "jobs", "job_id", WireState, state_row)
+_DECODERS: Final = {s.path: msgspec.json.Decoder(s.wire) for s in (NODES, JOBS, PARTITIONS, RESERVATIONS, STATES)}
 
 
 def read_row(shape: Shape, raw: bytes | memoryview, cluster: str) -> Row | None:
     """One record; None when not even its name can be read."""
     try:
-        return shape.row(_DECODERS[shape.key].decode(raw), cluster)
+        return shape.row(_DECODERS[shape.path].decode(raw), cluster)
     except (msgspec.DecodeError, ValueError, OverflowError) as error:
         return _salvage(shape, bytes(raw), cluster, str(error))
 

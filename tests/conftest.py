@@ -1,0 +1,24 @@
+"""What holds for all tests: where nothing may be skipped (SLINKYTUI_NO_SKIP=1), a skip fails the run."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    skipped = terminalreporter.stats.get("skipped", [])
+    if os.environ.get("SLINKYTUI_NO_SKIP") and skipped:
+        terminalreporter.write_line(f"{len(skipped)} tests were skipped, and nothing may be skipped here", red=True)
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if (
+        os.environ.get("SLINKYTUI_NO_SKIP")
+        and reporter is not None
+        and reporter.stats.get("skipped")
+        and exitstatus == 0
+    ):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
