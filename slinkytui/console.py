@@ -14,6 +14,7 @@ from slinkytui.app import SlinkyApp
 from slinkytui.backend.feed import StreamPipe
 from slinkytui.backend.options import Options
 from slinkytui.backend.reader import Reader
+from slinkytui.memory import Memory, default_path
 
 
 async def start_engine(options: Options) -> Reader:
@@ -39,8 +40,11 @@ def run_console(options: Options, args: argparse.Namespace) -> int:
     app = SlinkyApp(
         lambda: start_engine(options),
         theme_name=args.theme,
+        plain=getattr(args, "plain", False),
         first=args.screen,
         read_only=options.read_only,
+        keys=getattr(args, "keys", {}),
+        memory=Memory.load(default_path()),
     )
     app.run()
     if app.fatal:

@@ -14,6 +14,7 @@ from slinkytui.backend.errors import (
     UsageError,
 )
 from slinkytui.backend.models import (
+    Accounting,
     Ask,
     Blast,
     Cluster,
@@ -28,12 +29,15 @@ from slinkytui.backend.models import (
     Gres,
     Job,
     JobId,
+    JournalEntry,
     Key,
     KubeNode,
     LoginSet,
     Meta,
+    Namespace,
     NodeId,
     NodeSet,
+    Operator,
     Partition,
     Plan,
     PlanLine,
@@ -51,6 +55,7 @@ from slinkytui.backend.models import (
     Step,
     StepResult,
     Table,
+    Token,
 )
 from slinkytui.backend.reader import Reader
 from slinkytui.backend.slurm.hostlist import expand as _expand
@@ -66,6 +71,7 @@ def expand_hostlist(text: str, limit: int = 100_000) -> tuple[str, ...]:
 
 
 __all__ = [
+    "Accounting",
     "Ask",
     "Blast",
     "Cluster",
@@ -81,14 +87,17 @@ __all__ = [
     "Gres",
     "Job",
     "JobId",
+    "JournalEntry",
     "Key",
     "KubeNode",
     "LoginSet",
     "Meta",
+    "Namespace",
     "NodeId",
     "NodeSet",
     "NotAllowed",
     "NotFound",
+    "Operator",
     "Partition",
     "Plan",
     "PlanLine",
@@ -109,6 +118,7 @@ __all__ = [
     "Step",
     "StepResult",
     "Table",
+    "Token",
     "Unreachable",
     "UsageError",
     "expand_hostlist",

@@ -24,6 +24,7 @@ from slinkytui.backend.errors import (
     UsageError,
 )
 from slinkytui.backend.models import (
+    Accounting,
     Cluster,
     Controller,
     Event,
@@ -33,10 +34,13 @@ from slinkytui.backend.models import (
     GpuId,
     Job,
     JobId,
+    JournalEntry,
     Key,
     KubeNode,
     LoginSet,
+    Namespace,
     NodeId,
+    Operator,
     Partition,
     Pod,
     Problem,
@@ -47,6 +51,7 @@ from slinkytui.backend.models import (
     SlurmName,
     Source,
     Table,
+    Token,
 )
 
 VERSION: Final = 1
@@ -67,6 +72,11 @@ TYPES: Final[dict[Table, tuple[type[Row], Any]]] = {
     Table.LOGINSETS: (LoginSet, Key),
     Table.RESTAPIS: (RestApi, Key),
     Table.PROBLEMS: (Problem, Key),
+    Table.NAMESPACES: (Namespace, Key),
+    Table.ACCOUNTINGS: (Accounting, Key),
+    Table.TOKENS: (Token, Key),
+    Table.OPERATORS: (Operator, Key),
+    Table.JOURNAL: (JournalEntry, Key),
 }
 """Row and id type of each table that can be subscribed to."""
 

@@ -4,15 +4,36 @@ from __future__ import annotations
 
 import getpass
 import os
+from collections import deque
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 import platformdirs
 
 from slinkytui.backend.clock import Clock
 from slinkytui.backend.errors import SlinkyError
+from slinkytui.backend.models import JournalEntry
+
+_TAIL: Final = 1_000
+
+
+class _Line(msgspec.Struct):
+    at: str = ""
+    who: str = ""
+    verb: str = ""
+    target: str = ""
+    phase: str = ""
+    ok: bool | None = None
+    answer: str = ""
+    reason: str = ""
+    plan: str = ""
+    call: str = ""
+    took_ms: int | None = None
+
+
+_decoder = msgspec.json.Decoder(_Line)
 
 
 def default_path() -> str:
@@ -39,6 +60,32 @@ class Journal:
             raise SlinkyError(
                 f"the journal {self._path} cannot be written", detail=str(error), hint="nothing was done"
             ) from error
+
+    def tail(self) -> list[JournalEntry]:
+        """The newest entries, a step's begin and end as one; lines that cannot be read are left out."""
+        if not self._path.exists():
+            return []
+        with self._path.open("rb") as lines:
+            newest = deque(enumerate(lines, 1), maxlen=_TAIL)
+        out: dict[tuple[str, str, str], JournalEntry] = {}
+        done: list[JournalEntry] = []
+        for number, raw in newest:
+            try:
+                line = _decoder.decode(raw)
+                at = datetime.fromisoformat(line.at).timestamp()
+            except (msgspec.MsgspecError, ValueError):
+                continue
+            step = (line.plan, line.verb, line.target)
+            begun = out.pop(step, None)
+            row = JournalEntry(
+                begun.number if begun else number, begun.at if begun else at, line.who, line.verb, line.target, line.ok,
+                line.answer, line.reason or (begun.reason if begun else ""), line.plan, line.call, line.took_ms,
+            )  # fmt: skip
+            if line.phase == "begin":
+                out[step] = row
+            else:
+                done.append(row)
+        return [*done, *out.values()]
 
 
 def _me() -> str:

@@ -130,6 +130,10 @@ class Reader:
         """Ask the servers now."""
         await self.call("refresh", None, type(None))
 
+    async def rights(self, cluster: str, namespace: str) -> dict[str, str]:
+        """Verb id → why it is refused there; a verb that may be done has "". Unknown is a reason, not a yes."""
+        return await self.call("rights", [cluster, namespace], dict[str, str])
+
     async def switch(self, *, context: str | None = None, namespace: str | None = None) -> Hello:
         """Another kubeconfig context or namespace ("" is all namespaces)."""
         self.hello = await self.call("switch", {"context": context, "namespace": namespace}, Hello)
@@ -139,6 +143,8 @@ class Reader:
         try:
             while True:
                 self._handle(await self._pipe.receive())
+                # Frames that have arrived together are read without a pause: the loop that paints gets its turn.
+                await asyncio.sleep(0)
         except EOFError:
             self.lost = "the engine has ended"
         finally:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from slinkytui.backend.models import Row, RowId, Table
 
@@ -37,7 +37,8 @@ class Column:
     """`field` is the filter name and the JSON key, `value` the typed cell, `text` how a person reads it.
 
     `wide` columns are shown by `-o wide` and in wide terminals; of the others those with the highest `drop` leave
-    first when room is short. `grow` takes the rest of the line. `token` colours the cell.
+    first when room is short. `grow` takes the rest of the line. `token` colours the cell. A `live` column changes with
+    time alone.
     """
 
     title: str
@@ -51,6 +52,7 @@ class Column:
     width: int = 0
     token: Callable[[Any, Context], Token] | None = None
     json: bool = True
+    live: bool = False
 
     def cell(self, row: Any, ctx: Context) -> str:
         """The text of this column for a row; unknown is `–`."""
@@ -70,6 +72,16 @@ def show(value: Value) -> str:
     if isinstance(value, tuple):
         return ",".join(value)
     return str(value)
+
+
+class RowGroup(NamedTuple):
+    """Several rows shown as one line, like the tasks of a job array; `name` is how the line begins."""
+
+    cluster: str
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +123,8 @@ class Kind:
     verbs: tuple[str, ...] = ()
     detail: Callable[[Any, Context], tuple[Section, ...]] = lambda row, ctx: ()
     summary: Callable[[Any, Context], str] = lambda row, ctx: str(row.id)
+    says: Callable[[Any, Context], str] = lambda row, ctx: ""
+    """The text of a row that its cells cut short: a reason, why it waits."""
     severity: Callable[[Any, Context], Token] = lambda row, ctx: "text"
     marked: Callable[[Any, Context], bool] = lambda row, ctx: False
     extra: tuple[Column, ...] = ()
@@ -118,6 +132,16 @@ class Kind:
     namespaced: bool = False
     tables: tuple[Table, ...] = field(default=())
     """Further tables that the cells look into."""
+    fold: Callable[[Any], RowGroup | None] | None = None
+    """The group that a list folds a row into, or None."""
+    folded: Callable[[RowGroup, Sequence[Any], Context], Mapping[str, str]] = lambda group, rows, ctx: {}
+    """The cells of a group's line, by field."""
+    about: Callable[[Any], Sequence[tuple[str, str, str]]] = lambda row: ()
+    """The Kubernetes objects (kind, namespace, name) whose events belong to a row."""
+    owner: str = ""
+    """The kind that `J` goes to, by the links."""
+    other: str = ""
+    """The kind of the same thing in the other world, by the links."""
 
     def column(self, name: str) -> Column | None:
         """The column or extra field with this filter name."""

@@ -62,4 +62,6 @@ GPUS = Kind(
     severity=_severity,
     raw=False,
     tables=(Table.NODES, Table.JOBS),
+    owner="nodes",
+    other="jobs",
 )

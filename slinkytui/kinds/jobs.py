@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+
 from slinkytui.backend import FleetNode, Job, NodeId, RowId, Table, expand_hostlist, is_pending, is_running
-from slinkytui.kinds.base import Column, Context, Kind, Line, Link, Section, Token
+from slinkytui.kinds.base import Column, Context, Kind, Line, Link, RowGroup, Section, Token
 from slinkytui.kinds.states import job_state
-from slinkytui.kinds.text import age, clock, memory, moment, when
+from slinkytui.kinds.text import age, clock, memory, moment, rough, when
 
 _WHY = {
     "Resources": "waits for free resources",
@@ -161,6 +164,35 @@ def _detail(row: Job, ctx: Context) -> tuple[Section, ...]:
     )
 
 
+def _array(row: Job) -> RowGroup | None:
+    """The array that a list folds a task into."""
+    if row.id.task is None and not row.tasks:
+        return None
+    return RowGroup(row.id.cluster, f"{row.id.id}_[…]")
+
+
+def _folded(group: RowGroup, rows: Sequence[Job], ctx: Context) -> dict[str, str]:
+    """An array as one line: how many tasks stand where, what they hold together, why the rest waits."""
+    counts: Counter[str] = Counter()
+    for row in rows:
+        counts[job_state(row).code] += row.task_count or 1
+    held = [r for r in rows if is_running(r.states)]
+    waiting = next((r for r in rows if is_pending(r.states)), None)
+    return {
+        "id": group.name,
+        "user": rows[0].user,
+        "state": " ".join(f"{code} {n}" for code, n in sorted(counts.items(), key=lambda p: _STATE_ORDER.get(p[0], 9))),
+        "gpus": str(sum(r.gpus or 0 for r in held)) if all(r.gpus is not None for r in held) else "–",
+        "nodes": str(sum(r.node_count or 0 for r in held)),
+        "partition": rows[0].partition,
+        "account": rows[0].account,
+        "name": rows[0].name,
+        "why": why(waiting, ctx) if waiting is not None else "",
+    }
+
+
+_STATE_ORDER = {"R": 0, "CG": 1, "PD": 2, "F": 3, "CD": 4}
+
 JOBS = Kind(
     id="jobs",
     title="Jobs",
@@ -173,7 +205,7 @@ JOBS = Kind(
         Column("ST", "state", lambda r, c: job_state(r).code, _state, token=_token, width=4),
         Column("GPU", "gpus", lambda r, c: r.gpus, align="right"),
         Column("NODES", "nodes", lambda r, c: r.node_count, align="right", drop=4),
-        Column("LEFT", "left_s", left_s, lambda r, c: clock(left_s(r, c)), align="right", drop=3),
+        Column("LEFT", "left_s", left_s, lambda r, c: rough(left_s(r, c)), align="right", drop=3, live=True),
         Column("PARTITION", "partition", lambda r, c: r.partition or None, wide=True, drop=5),
         Column("ACCOUNT", "account", lambda r, c: r.account or None, wide=True, drop=6),
         Column("NAME", "name", lambda r, c: r.name or None, wide=True, drop=7, width=12),
@@ -203,10 +235,15 @@ JOBS = Kind(
     verbs=("job.cancel", "job.hold", "job.release"),
     detail=_detail,
     summary=lambda r, c: " ▸ ".join(
-        p for p in (f"job {name_text(r)} {r.user}", f"{r.gpus} GPUs" if r.gpus else "", r.nodes, why(r, c)) if p
+        p for p in (f"job {name_text(r)} {r.user}", f"{r.gpus} GPUs" if r.gpus else "", r.nodes) if p
     ),
+    says=lambda r, c: " · ".join(p for p in (why(r, c), r.name, r.comment) if p),
     severity=_token,
     tables=(Table.NODES,),
+    fold=_array,
+    folded=_folded,
+    owner="nodesets",
+    other="nodes",
 )
 
 

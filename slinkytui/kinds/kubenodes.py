@@ -49,6 +49,7 @@ KUBENODES = Kind(
             lambda r, c: age(r.meta.created, c.now),
             align="right",
             drop=2,
+            live=True,
         ),
         Column("VERSION", "version", lambda r, c: r.kubelet or None, drop=6),
         Column("TAINTS", "taints", lambda r, c: r.taints, wide=True, drop=7),
@@ -78,4 +79,6 @@ KUBENODES = Kind(
     ),
     severity=_token,
     tables=(Table.NODES, Table.PODS),
+    about=lambda r: (("Node", "", r.id.name),),
+    other="nodes",
 )

@@ -25,6 +25,12 @@ def _reason(row: FleetNode, ctx: Context) -> str:
     return row.disagreement if row.disagreement and not reason else text
 
 
+def _says(row: FleetNode, ctx: Context) -> str:
+    differs = f"≠ {row.disagreement}" if row.disagreement else ""
+    reason = _reason(row, ctx)
+    return " · ".join(p for p in (differs, reason if reason != row.disagreement else "") if p)
+
+
 def _k8s(row: FleetNode, ctx: Context) -> str:
     if not row.k8s:
         return "–"
@@ -79,16 +85,6 @@ def _detail(row: FleetNode, ctx: Context) -> tuple[Section, ...]:
             ),
         ),
         Section("Kubernetes", kube),
-        *(
-            (
-                Section(
-                    "≠",
-                    (Line("differs", row.disagreement, "warning"), Line("since", age(row.disagrees_since, ctx.now))),
-                ),
-            )
-            if row.disagreement
-            else ()
-        ),
     )
 
 
@@ -167,6 +163,10 @@ NODES = Kind(
         )
         if p
     ),
+    says=_says,
     severity=_severity,
     marked=lambda r, c: bool(r.disagreement),
+    about=lambda r: (("Pod", r.pod.namespace, r.pod.name),) if r.pod else (),
+    owner="nodesets",
+    other="pods",
 )

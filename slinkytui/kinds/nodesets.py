@@ -149,11 +149,13 @@ NODESETS = Kind(
     ),
     verbs=("nodeset.scale",),
     detail=_detail,
-    summary=lambda r, c: (
-        f"{r.id.name} ▸ {_count(r.nodes)} nodes ▸ {_count(r.jobs)} jobs{' · ' + r.disagreement if r.disagreement else ''}"
-    ),
+    summary=lambda r, c: f"{r.id.name} ▸ {_count(r.nodes)} nodes ▸ {_count(r.jobs)} jobs",
+    says=lambda r, c: " · ".join(p for p in (r.disagreement and f"≠ {r.disagreement}", r.note) if p),
     severity=_severity,
     marked=lambda r, c: bool(r.disagreement),
     namespaced=True,
-    tables=(Table.NODES,),
+    tables=(Table.NODES, Table.CONTROLLERS),
+    about=lambda r: (("NodeSet", r.id.namespace, r.id.name),),
+    owner="controllers",
+    other="nodes",
 )

@@ -13,6 +13,7 @@ from slinkytui.backend import (
     Reservation,
     RestApi,
     RowId,
+    Severity,
     Table,
     expand_hostlist,
 )
@@ -151,6 +152,7 @@ EVENTS = Kind(
             lambda r, c: None if r.last is None else c.now - r.last,
             lambda r, c: age(r.last, c.now),
             align="right",
+            live=True,
             width=5,
         ),
         Column("TYPE", "type", lambda r, c: r.type or None, token=_event_token, width=7, drop=3),
@@ -193,6 +195,8 @@ def _problem_token(row: Problem, ctx: Context) -> Token:
     return "error" if row.severity == "error" else "warning" if row.severity == "warning" else "info"
 
 
+_RANK = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.INFO: 2}
+
 PROBLEMS = Kind(
     id="problems",
     title="Problems",
@@ -207,12 +211,14 @@ PROBLEMS = Kind(
             lambda r, c: None if r.since is None else c.now - r.since,
             lambda r, c: age(r.since, c.now),
             align="right",
+            live=True,
         ),
         Column("KIND", "kind", lambda r, c: r.kind, width=12, drop=2),
         Column("TEXT", "text", lambda r, c: r.text, grow=True),
     ),
-    sort="severity",
+    sort="rank",
     extra=(
+        Column("RANK", "rank", lambda r, c: _RANK[r.severity] * 1e12 + (r.since or 0), json=False),
         Column("NAME", "name", lambda r, c: r.key),
         Column("NODE", "node", lambda r, c: r.node.name if r.node else None),
     ),
@@ -255,6 +261,7 @@ _AGE = Column(
     lambda r, c: None if r.meta.created is None else c.now - r.meta.created,
     lambda r, c: age(r.meta.created, c.now),
     align="right",
+    live=True,
 )
 
 CONTROLLERS = Kind(
@@ -284,6 +291,7 @@ CONTROLLERS = Kind(
         _conditions(r, c),
     ),
     namespaced=True,
+    about=lambda r: (("Controller", r.id.namespace, r.id.name),),
     tables=(Table.NODESETS,),
 )
 
@@ -303,6 +311,8 @@ LOGINSETS = Kind(
     links=(Link("controller", "controllers", lambda r, c: (r.controller,)),),
     detail=lambda r, c: (Section("LoginSet", (Line("controller", str(r.controller)),)), _conditions(r, c)),
     namespaced=True,
+    about=lambda r: (("LoginSet", r.id.namespace, r.id.name),),
+    owner="controllers",
 )
 
 RESTAPIS = Kind(
@@ -325,4 +335,6 @@ RESTAPIS = Kind(
         _conditions(r, c),
     ),
     namespaced=True,
+    about=lambda r: (("RestApi", r.id.namespace, r.id.name),),
+    owner="controllers",
 )

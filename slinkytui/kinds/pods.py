@@ -103,6 +103,7 @@ PODS = Kind(
             lambda r, c: age(r.meta.created, c.now),
             align="right",
             drop=2,
+            live=True,
         ),
         Column("IP", "ip", lambda r, c: r.pod_ip or None, wide=True, drop=7),
         Column("NODE", "node", lambda r, c: r.node or None, wide=True, drop=6),
@@ -124,5 +125,8 @@ PODS = Kind(
     summary=lambda r, c: f"pod {r.id} ▸ {r.node or '–'} ▸ {status(r)}",
     severity=_token,
     namespaced=True,
-    tables=(Table.NODES,),
+    tables=(Table.NODES, Table.NODESETS, Table.KUBENODES),
+    about=lambda r: (("Pod", r.id.namespace, r.id.name),),
+    owner="nodesets",
+    other="nodes",
 )

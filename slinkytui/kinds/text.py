@@ -32,6 +32,32 @@ def span(seconds: float | None) -> str:
     return f"{s // 86_400}d"
 
 
+_STEPS = (1, 2, 5, 10, 20, 30, 60)
+
+
+def coarse(seconds: float) -> str:
+    """An age in few steps, so that a quiet screen writes few bytes."""
+    for step in reversed(_STEPS):
+        if seconds >= step:
+            return span(seconds) if seconds >= 60 else f"{step}s"
+    return "now"
+
+
+def rough(seconds: float | None) -> str:
+    """A duration that changes once a minute: 2:41 hours, 41m, 2d03h; below two minutes `<2m`."""
+    if seconds is None:
+        return "–"
+    if seconds == float("inf"):
+        return "∞"
+    minutes = int(max(0.0, seconds)) // 60
+    if minutes < 2:
+        return "<2m"
+    if minutes < 60:
+        return f"{minutes}m"
+    hours, rest = divmod(minutes, 60)
+    return f"{hours}:{rest:02d}" if hours < 24 else f"{hours // 24}d{hours % 24:02d}h"
+
+
 def clock(seconds: float | None) -> str:
     """Slurm's own spelling of a duration: 2:41, 11:02:09, 1-02:03:04."""
     if seconds is None:

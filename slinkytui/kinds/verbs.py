@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """`asks` is what a dialog asks before the plan. `key` is the default binding."""
+    """`asks` is what a dialog asks before the plan. `key` is the default binding, "" for none."""
 
     id: str
     title: str
@@ -25,7 +25,7 @@ VERBS: Final[dict[str, Verb]] = {
         Verb("node.drain", "drain", "r", "nodes", ("reason",)),
         Verb("node.undrain", "undrain", "u", "nodes"),
         Verb("job.cancel", "cancel", "X", "jobs"),
-        Verb("job.hold", "hold", "H", "jobs"),
-        Verb("job.release", "release", "L", "jobs"),
+        Verb("job.hold", "hold or release", "H", "jobs"),
+        Verb("job.release", "release", "", "jobs"),
     )
 }

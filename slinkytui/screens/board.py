@@ -3,89 +3,93 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Grid, Vertical
+from textual.containers import Container, Horizontal
 
-from slinkytui.backend import FleetNode, Job, NodeId, Row, RowId, Table, expand_hostlist
+from slinkytui.backend import FleetNode, NodeId, Row, RowId, Table
 from slinkytui.kinds import KINDS
-from slinkytui.kinds.base import Context
-from slinkytui.kinds.states import node_state
-from slinkytui.kinds.verbs import VERBS
-from slinkytui.screens.detail import DetailScreen, YamlScreen
-from slinkytui.screens.frame import footer_parts, header_parts, stale, strip_parts
-from slinkytui.screens.listing import KindScreen
-from slinkytui.screens.pane import KindPane
-from slinkytui.screens.verbs import VerbScreen
+from slinkytui.kinds.freshness import sources_of, worst
+from slinkytui.screens.brushing import PANES, Brush, relatives
+from slinkytui.screens.detail import DetailScreen
+from slinkytui.screens.frame import footer_parts, header_parts, strip_parts
+from slinkytui.screens.lists import LIST_BINDINGS, ListScreen
+from slinkytui.screens.pane import Framed, KindPane
 from slinkytui.widgets.bars import Bar
 from slinkytui.widgets.heatgrid import Devices, HeatGrid
-from slinkytui.widgets.prompt import Prompt
 from slinkytui.widgets.table import ResourceTable
 
-_PANES = ("nodesets", "nodes", "gpus", "jobs")
+_LISTS: Final = ("nodesets", "nodes", "jobs")
+_ORDER: Final = ("nodesets", "gpus", "nodes", "jobs")
+_ROWS: Final = {"top": ("nodesets", "gpus"), "bottom": ("nodes", "jobs")}
 
 
-class GpuPane(Vertical):
-    DEFAULT_CSS = """
-    GpuPane { border: round $border; }
-    GpuPane:focus-within { border: heavy $accent; }
-    """
-
-
-class Board(VerbScreen):
+class Board(ListScreen):
     AUTO_FOCUS = "#nodes ResourceTable"
     BINDINGS = [
-        *(Binding(v.key, f"verb('{v.id}')", v.title, id=v.id) for v in VERBS.values()),
-        Binding("d", "describe", "describe", id="view.describe"),
-        Binding("y", "yaml", "YAML", id="view.yaml"),
-        Binding("slash", "filter", "filter", id="view.filter"),
-        Binding("S", "sort", "sort", show=False, id="view.sort"),
-        Binding("exclamation_mark", "problems", "problems", id="view.problems"),
+        *LIST_BINDINGS,
         Binding("f", "zoom", "zoom", id="view.zoom"),
         Binding("tab", "pane(1)", "pane", id="view.pane"),
         Binding("shift+tab", "pane(-1)", "pane back", show=False, id="view.pane_back"),
-        *(Binding(str(n + 1), f"go('{name}')", f"pane {name}", show=False) for n, name in enumerate(_PANES)),
+        *(Binding(str(n + 1), f"go('{name}')", f"to {name}", show=False) for n, name in enumerate(PANES)),
+        Binding("minus", "hide", "hide this pane, or show all", show=False, id="view.hide"),
         Binding("escape", "clear", "back", show=False, id="view.back"),
         Binding("q", "app.quit", "quit", id="view.quit"),
     ]
     DEFAULT_CSS = """
-    Board #panes { grid-size: 2 2; grid-columns: 9fr 10fr; height: 1fr; }
-    Board.-wide #panes { grid-size: 4 1; grid-columns: 4fr 6fr 5fr 6fr; }
-    Board.-narrow #panes { grid-size: 1 1; grid-columns: 1fr; }
-    Board.-narrow .away { display: none; }
-    Board.-zoomed #panes { grid-size: 1 1; grid-columns: 1fr; }
-    Board.-zoomed .away { display: none; }
-    Board #chain { display: none; color: $text-muted; }
-    Board.-narrow #chain { display: block; }
+    Board #panes { height: 1fr; layout: vertical; }
+    Board #top { height: 2fr; } Board #bottom { height: 3fr; }
+    Board #nodesets { width: 5fr; } Board #gpus { width: 7fr; }
+    Board #nodes { width: 13fr; } Board #jobs { width: 11fr; }
+    Board.-wide #panes { layout: horizontal; }
+    Board.-wide #top { height: 1fr; width: 8fr; } Board.-wide #bottom { height: 1fr; width: 12fr; }
+    Board.-wide #nodesets { width: 4fr; } Board.-wide #gpus { width: 4fr; }
+    Board .hidden { display: none; }
+    Board.-narrow .away, Board.-zoomed .away { display: none; }
+    Board.-zoomed .hidden, Board.-narrow .hidden { display: block; }
+    Board.-zoomed .hidden.away, Board.-narrow .hidden.away { display: none; }
+    Board #chain { color: $text-muted; }
     Board #tabs { display: none; }
     Board.-narrow #tabs { display: block; }
     Board.-narrow #strip { display: none; }
+    Board #chain { height: 1; }
+    Board.-narrow #chain { height: 2; }
     """
 
     def __init__(self) -> None:
         super().__init__()
         self._focused = "nodes"
+        self._brushed = Brush()
+        self._grid_key = (0, 0, -1)
+        self._grid_ids: tuple[list[Any], int, int, int] = ([], 0, 0, 0)
 
     def compose(self) -> ComposeResult:
         palette = self.slinky.palette
         yield Bar(palette, id="header")
         yield Bar(palette, id="strip")
         yield Bar(palette, id="tabs")
-        with Grid(id="panes"):
-            yield KindPane(KINDS["nodesets"], id="nodesets")
-            with GpuPane(id="gpus"):
-                yield HeatGrid(palette)
-            yield KindPane(KINDS["nodes"], id="nodes")
-            yield KindPane(KINDS["jobs"], id="jobs")
+        with Container(id="panes"):
+            with Horizontal(id="top"):
+                yield KindPane(KINDS["nodesets"], id="nodesets")
+                with Framed(id="gpus"):
+                    yield HeatGrid(palette)
+            with Horizontal(id="bottom"):
+                yield KindPane(KINDS["nodes"], id="nodes")
+                yield KindPane(KINDS["jobs"], id="jobs")
         yield Bar(palette, id="chain")
         yield Bar(palette, id="footer")
 
     def on_mount(self) -> None:
+        for pane in self.query(KindPane):
+            sort = self.slinky.memory.sort.get(pane.kind.id, "")
+            if pane.kind.column(sort.lstrip("-")) is not None:
+                pane.sort_field, pane.descending = sort.lstrip("-"), sort.startswith("-")
+        self._hide()
         self._choose("nodes")
-        self.repaint(set(Table))
+        self.refill()
 
     def on_resize(self, event: events.Resize) -> None:
         narrow = event.size.width < 100 or event.size.height < 30
@@ -93,87 +97,92 @@ class Board(VerbScreen):
         self.set_class(not narrow and event.size.width > 160, "-wide")
         self.call_after_refresh(self.tick)
 
+    def _list(self, name: str) -> KindPane:
+        return self.query_one(f"#{name}", KindPane)
+
     def active_pane(self) -> KindPane | None:
-        return None if not self.is_mounted or self._focused == "gpus" else self.query_one(f"#{self._focused}", KindPane)
+        """The focused list; on the GPU grid that of its nodes, which the grid's cursor moves."""
+        if not self.is_mounted:
+            return None
+        return self._list("nodes" if self._focused == "gpus" else self._focused)
 
     def _choose(self, name: str) -> None:
         self._focused = name
-        for pane in _PANES:
+        for pane in PANES:
             self.query_one(f"#{pane}").set_class(pane != name, "away")
+        for row, panes in _ROWS.items():
+            self.query_one(f"#{row}").set_class(name not in panes, "away")
         self.query_one(f"#{name}").query_one("ResourceTable, HeatGrid").focus()
         self.refresh_bindings()
         self.call_after_refresh(self.tick)
 
+    def _hide(self) -> None:
+        hidden = self.slinky.memory.hidden
+        for pane in PANES:
+            self.query_one(f"#{pane}").set_class(pane in hidden, "hidden")
+        for row, panes in _ROWS.items():
+            self.query_one(f"#{row}").set_class(all(p in hidden for p in panes), "hidden")
+
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        pane = next((a.id for a in event.widget.ancestors_with_self if a.id in _PANES), None)
+        pane = next((a.id for a in event.widget.ancestors_with_self if a.id in PANES), None)
         if pane is not None and pane != self._focused:
             self._choose(pane)
 
     def action_pane(self, by: int) -> None:
-        order = ("nodesets", "gpus", "nodes", "jobs")
-        self._choose(order[(order.index(self._focused) + by) % len(order)])
+        order = [p for p in _ORDER if p not in self.slinky.memory.hidden] or list(_ORDER)
+        at = order.index(self._focused) if self._focused in order else 0
+        self._choose(order[(at + by) % len(order)])
 
     def action_go(self, name: str) -> None:
+        if name in self.slinky.memory.hidden:
+            self.slinky.memory.hidden.remove(name)
+            self._hide()
         self._choose(name)
 
     def action_zoom(self) -> None:
         self.toggle_class("-zoomed")
+        self.call_after_refresh(self.tick)
 
-    def action_problems(self) -> None:
-        self.app.push_screen(KindScreen(KINDS["problems"]))
-
-    def action_filter(self) -> None:
-        pane = self.active_pane()
-        if pane is None:
-            self.notify("filter the Slurm nodes: the grid follows them", timeout=3)
-            return
-        before = pane.filter_text
-
-        def typed(text: str) -> None:
-            pane.narrow(text)
-            self._grid()
-
-        def done(text: str | None) -> None:
-            typed(before if text is None else text)
-
-        self.app.push_screen(Prompt("/", "state=idle & gpus>0 & name~^gpu", before, typed), done)
-
-    def action_sort(self) -> None:
-        pane = self.active_pane()
-        if pane is not None:
-            fields = [c.field for c in pane.columns()]
-            at = fields.index(pane.sort_field) + 1 if pane.sort_field in fields else 0
-            pane.sort_field = fields[at % len(fields)]
-            pane.fill()
-            self.notify(f"sorted by {pane.sort_field}", timeout=2)
+    def action_hide(self) -> None:
+        """Hide the focused pane; when one is left, show all."""
+        memory = self.slinky.memory
+        if len(memory.hidden) >= len(PANES) - 1:
+            memory.hidden.clear()
+        else:
+            memory.hidden.append(self._focused)
+            self.action_pane(1)
+        memory.save()
+        self._hide()
+        self.notify(
+            f"hidden: {', '.join(memory.hidden)} (their number shows them)" if memory.hidden else "all shown", timeout=3
+        )
+        self.call_after_refresh(self.tick)
 
     def action_clear(self) -> None:
         pane = self.active_pane()
-        if pane is not None and pane.table.marks:
-            pane.table.marks.clear()
-            pane.table.refresh()
+        if pane is not None and pane.table.clear_marks():
+            pane.retitle()
         elif pane is not None and pane.filter_text:
             pane.narrow("")
-            self._grid()
+            self.changed_filter()
         else:
             self.remove_class("-zoomed")
+            self.call_after_refresh(self.tick)
 
-    def _row(self) -> tuple[KindPane, RowId] | None:
-        pane = self.active_pane()
-        cursor = pane.table.cursor if pane is not None else None
-        return (pane, cast(RowId, cursor)) if pane is not None and cursor is not None else None
+    def go_to(self, kind: str, row_id: RowId) -> None:
+        """Into the pane of that kind when it shows the row, else to the row's page."""
+        if kind in _LISTS and self._list(kind).table.go_to(cast(Hashable, row_id)):
+            self.action_go(kind)
+        else:
+            self.app.push_screen(DetailScreen(KINDS[kind], row_id))
 
-    def action_describe(self) -> None:
-        found = self._row()
-        if found is not None:
-            self.app.push_screen(DetailScreen(found[0].kind, found[1]))
+    def on_heat_grid_highlighted(self, event: HeatGrid.Highlighted) -> None:
+        event.stop()
+        if self._focused == "gpus" and event.node is not None:
+            self._list("nodes").table.go_to(event.node)
+            self._brush()
 
-    def action_yaml(self) -> None:
-        found = self._row()
-        if found is not None and found[0].kind.raw:
-            self.app.push_screen(YamlScreen(found[0].kind, found[1]))
-
-    def on_resource_table_opened(self, event: ResourceTable.Opened) -> None:
+    def on_heat_grid_opened(self, event: HeatGrid.Opened) -> None:
         event.stop()
         self.action_describe()
 
@@ -181,128 +190,111 @@ class Board(VerbScreen):
         event.stop()
         pane = self.active_pane()
         if pane is not None and event.table is pane.table:
+            if self._focused == "nodes" and event.row is not None:
+                self.query_one(HeatGrid).follow(event.row)
             self._brush()
+            self.refresh_bindings()
 
-    def repaint(self, tables: set[Table]) -> None:
-        """Redraw the panes whose tables have changed."""
-        for name in ("nodesets", "nodes", "jobs"):
-            pane = self.query_one(f"#{name}", KindPane)
-            if pane.kind.table in tables or Table.SOURCES in tables:
-                pane.table.stale = (
-                    stale(self.slinky, "slurm/") if name != "nodesets" else stale(self.slinky, "kubernetes/")
-                )
-                pane.fill()
+    def changed_filter(self) -> None:
+        self._grid()
+
+    def refill(self) -> None:
+        for name in _LISTS:
+            self._list(name).fill()
         self._brush()
         self.tick()
 
+    def take(self, changed: dict[Table, set[RowId]]) -> None:
+        for name in _LISTS:
+            pane = self._list(name)
+            if pane.kind.table in changed:
+                pane.take(changed[pane.kind.table])
+            elif Table.SOURCES in changed:
+                pane.retitle()
+        self._brush()
+        self._bars()
+
     def tick(self) -> None:
-        self.query_one("#header", Bar).say(*header_parts(self.slinky))
-        ctx = self.slinky.context
-        if ctx is not None:
-            nodes = [n for n in ctx.lookup.rows(Table.NODES).values() if isinstance(n, FleetNode)]
-            jobs = [j for j in ctx.lookup.rows(Table.JOBS).values() if isinstance(j, Job)]
-            self.query_one("#strip", Bar).say(strip_parts(nodes, jobs))
+        for name in _LISTS:
+            self._list(name).tick()
+        self._grid()
+        self._bars()
+
+    def _bars(self) -> None:
+        app = self.slinky
+        self.query_one("#header", Bar).say(*header_parts(app))
+        self.query_one("#strip", Bar).say(strip_parts(app.tally, app.now()))
         self.query_one("#tabs", Bar).say(self._tabs())
         self.query_one("#footer", Bar).say(footer_parts(self))
 
     def _tabs(self) -> list[tuple[str, str]]:
-        ctx = self.slinky.context
+        tally = self.slinky.tally
+        used = f"{tally.used / tally.gpus:.0%}" if tally.gpus and tally.used is not None else "–"
+        bad = " ".join(f"{g}{tally.glyphs[g]}" for g in ("✖", "▼", "▽") if tally.glyphs[g])
+        words = {
+            "nodesets": f"1 NodeSets {self._list('nodesets').view_count}",
+            "nodes": f"2 Nodes {len(tally.nodes):,} {bad}".strip(),
+            "gpus": f"3 GPUs {used}",
+            "jobs": f"4 Jobs R{tally.running:,} PD{tally.pending:,}",
+        }
         parts: list[tuple[str, str]] = []
-        for at, name in enumerate(_PANES, 1):
-            kind = KINDS[name]
-            count = len(ctx.lookup.rows(kind.table)) if ctx is not None and name != "gpus" else 0
-            word = f"{at} {kind.title}{f' {count:,}' if count else ''}"
-            parts.append(
-                (f"[{word}]" if name == self._focused else f" {word} ", "accent" if name == self._focused else "muted")
-            )
+        for name, word in words.items():
+            here = name == self._focused
+            parts.append((f"[{word}]" if here else f" {word} ", "accent" if here else "muted"))
         return parts
 
     def _brush(self) -> None:
         """Light the relatives of the row under the cursor, write out its chain, and draw the grid."""
-        ctx, found = self.slinky.context, self._row()
-        lit: dict[str, set[Hashable]] = {name: set() for name in _PANES}
-        chain = ""
-        if ctx is not None and found is not None:
-            pane, row_id = found
-            row = ctx.lookup.rows(pane.kind.table).get(row_id)
-            if row is not None:
-                chain = pane.kind.summary(row, ctx)
-                for kind, ids in relatives(pane.kind.id, row, ctx).items():
-                    lit[kind] = cast(set[Hashable], ids)
-        for name in ("nodesets", "nodes", "jobs"):
-            self.query_one(f"#{name}", KindPane).table.light(lit[name] if name != self._focused else set())
-        self.query_one("#chain", Bar).say([(chain, "text")])
+        ctx, pane = self.slinky.context, self.active_pane()
+        row = pane.current() if pane is not None else None
+        lit: dict[str, set[RowId]] = {}
+        chain: list[tuple[str, str]] = []
+        if ctx is not None and pane is not None and row is not None:
+            lit = relatives(pane.kind.id, row, ctx)
+            says = pane.kind.says(row, ctx)
+            chain = [(pane.kind.summary(row, ctx), "text")]
+            chain += [("\n" if self.has_class("-narrow") else "   ", ""), (says, "muted")]
+        for name in _LISTS:
+            self._list(name).table.light(
+                cast("set[Hashable]", lit.get(name, set())) if name != self._focused else set()
+            )
+        self.query_one("#chain", Bar).say(chain)
+        self._brushed = Brush(row)
         self._grid()
 
     def _grid(self) -> None:
-        ctx, found = self.slinky.context, self._row()
-        grid = self.query_one(HeatGrid)
-        if ctx is None:
+        """The devices of the nodes that the list of nodes shows, in its order."""
+        ctx, grid, view = self.slinky.context, self.query_one(HeatGrid), self._list("nodes").view
+        if ctx is None or view is None:
             return
-        job: Job | None = None
-        only: set[NodeId] = set()
-        if found is not None:
-            row = ctx.lookup.rows(found[0].kind.table).get(found[1])
-            if isinstance(row, Job):
-                job = row
-            elif isinstance(row, FleetNode):
-                only = {row.id}
-        brushed = _devices_of(job) if job is not None else {}
-        order = self.query_one("#nodes", KindPane).table.ids
         rows = ctx.lookup.rows(Table.NODES)
-        nodes = [n for i in order if isinstance(n := rows.get(cast(Any, i)), FleetNode) and n.gpus_total]
-        total = sum(n.gpus_total or 0 for n in nodes)
-        grid.empty = "no GPUs" if order else "no nodes"
-        grid.stale = stale(self.slinky, "slurm/")
-        grid.show(
-            [
-                Devices(
-                    n.id.name,
-                    _cells(n),
-                    frozenset(range(len(n.gpu_cells)))
-                    if n.id in only and n.gpus_used == 0
-                    else brushed.get(n.id.name, frozenset()),
-                )
-                for n in nodes
-            ]
+        ids, longest, most, total = self._with_gpus(view.ids, rows)
+
+        def devices(node_id: Hashable) -> Devices:
+            node = rows.get(cast(NodeId, node_id))
+            return self._brushed.devices(node) if isinstance(node, FleetNode) else Devices("", "")
+
+        quiet = worst(sources_of(Table.NODES, self.slinky.sources()))
+        grid.stale = quiet is not None
+        grid.empty = "no GPUs on these nodes" if view.ids else "no nodes"
+        grid.show(ids, devices, longest, most)
+        tally = self.slinky.tally
+        hole = tally.largest_hole()
+        parts = [f"{total:,}", f"largest hole {hole[1]} ({hole[0]})" if hole is not None else ""]
+        frame = self.query_one("#gpus", Framed)
+        frame.entitle(
+            f"GPUs  brush: {self._brushed.label}" if self._brushed.label else "GPUs", " · ".join(p for p in parts if p)
         )
-        pane = self.query_one("#gpus", GpuPane)
-        pane.border_title = f"GPUs ─ {total:,}" + (f", brush: job {job.id}" if job is not None else "")
 
-
-def relatives(kind: str, row: Row, ctx: Context) -> dict[str, set[RowId]]:
-    """The chain from a row to the other panes: NodeSet ▸ node ▸ job, both ways."""
-    out: dict[str, set[RowId]] = {}
-    for link in KINDS[kind].links:
-        if link.kind in _PANES:
-            out[link.kind] = set(link.ids(row, ctx))
-    if kind == "nodesets":
-        jobs: set[RowId] = set()
-        for node_id in out.get("nodes", ()):
-            node = ctx.lookup.rows(Table.NODES).get(node_id)
-            if isinstance(node, FleetNode):
-                jobs.update(node.jobs or ())
-        out["jobs"] = jobs
-    return out
-
-
-def _cells(node: FleetNode) -> str:
-    """The letters of a node's devices, with the fitness of the node over those that are free."""
-    token = node_state(node).token
-    if token == "error":
-        return "x" * len(node.gpu_cells)
-    word = node_state(node).word
-    return node.gpu_cells.replace("f", "d") if word in ("draining", "drained") else node.gpu_cells
-
-
-def _devices_of(job: Job) -> dict[str, frozenset[int]]:
-    """The devices of a job by node, where Slurm gives indexes."""
-    out: dict[str, frozenset[int]] = {}
-    for at, host in enumerate(expand_hostlist(job.nodes) if job.nodes else ()):
-        detail = job.gres_detail[at] if at < len(job.gres_detail) else ""
-        _, sep, tail = detail.partition("(IDX:")
-        if sep:
-            inside = tail.partition(")")[0]
-            names = expand_hostlist(f"[{inside}]") if inside != "N/A" else ()
-            out[host] = frozenset(int(n) for n in names if n.isdigit())
-    return out
+    def _with_gpus(self, ids: list[Any], rows: Any) -> tuple[list[Any], int, int, int]:
+        """Nodes with devices: their ids, the longest name, the most devices on one, all devices."""
+        key = (id(ids), len(ids), self.slinky.tally.gpus)
+        if key != self._grid_key:
+            nodes: list[Row] = [n for i in ids if isinstance(n := rows.get(i), FleetNode) and n.gpus_total]
+            found = cast("list[FleetNode]", nodes)
+            self._grid_key = key
+            self._grid_ids = (
+                [n.id for n in found], max((len(n.id.name) for n in found), default=0),
+                max((len(n.gpu_cells) for n in found), default=0), sum(n.gpus_total or 0 for n in found),
+            )  # fmt: skip
+        return self._grid_ids

@@ -8,13 +8,18 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import VerticalScroll
+from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Static
 
-from slinkytui.backend import RowId, SlinkyError
+from slinkytui.backend import Row, RowId, SlinkyError, Table
 from slinkytui.kinds import KINDS, Kind
+from slinkytui.kinds.base import Context
+from slinkytui.kinds.pages import event_sections, why_sections
+from slinkytui.screens.frame import footer_parts, header_parts
+from slinkytui.widgets.bars import Bar
 from slinkytui.widgets.prompt import Prompt
-from slinkytui.widgets.text import inert
+from slinkytui.widgets.text import inert, shown
 
 if TYPE_CHECKING:
     from slinkytui.app import SlinkyApp
@@ -28,50 +33,79 @@ class DetailScreen(Screen[None]):
         Binding("y", "yaml", "YAML", id="detail.yaml"),
         *(Binding(str(n), f"link({n})", f"relative {n}", show=False) for n in range(1, 10)),
     ]
-    DEFAULT_CSS = "DetailScreen VerticalScroll { border: heavy $accent; padding: 0 1; }"
+    DEFAULT_CSS = """
+    DetailScreen VerticalScroll { border: heavy $accent; padding: 0 1; height: 1fr; }
+    DetailScreen VerticalScroll.-plain { border: ascii $accent; }
+    """
 
     def __init__(self, kind: Kind, row_id: RowId) -> None:
         super().__init__()
         self._kind, self._row_id = kind, row_id
         self._links: list[tuple[str, RowId]] = []
+        self._drawn = Text()
 
     @property
     def slinky(self) -> SlinkyApp:
         return cast("SlinkyApp", self.app)
 
     def compose(self) -> ComposeResult:
+        palette = self.slinky.palette
+        yield Bar(palette, id="header")
         with VerticalScroll() as box:
-            box.border_title = f"{self._kind.singular} {inert(str(self._row_id), 60)}"
+            box.border_title = Content(f"{self._kind.singular} {inert(str(self._row_id), 60)}")
+            box.set_class(palette.plain, "-plain")
             yield Static("", id="body", markup=False)
+        yield Bar(palette, id="footer")
 
-    def on_mount(self) -> None:
+    async def on_mount(self) -> None:
         self.query_one(VerticalScroll).focus()
-        self.set_interval(2.0, self._draw)
+        reader = self.slinky.reader
+        if reader is not None:
+            tables = {self._kind.table, *self._kind.tables, *(KINDS[link.kind].table for link in self._kind.links)}
+            await reader.subscribe(*tables, Table.EVENTS, Table.PROBLEMS)
+        self.set_interval(1.0, self._draw)
         self._draw()
 
     def _draw(self) -> None:
+        self.query_one("#header", Bar).say(*header_parts(self.slinky))
+        self.query_one("#footer", Bar).say(footer_parts(self))
         ctx = self.slinky.context
         row = ctx.lookup.rows(self._kind.table).get(self._row_id) if ctx else None
         text = Text()
         if ctx is None or row is None:
-            text.append("it is gone from the list\n", "bold")
+            text.append("it is gone from the list: esc goes back\n", "bold")
+        else:
+            text = self._page(row, ctx)
+        if text != self._drawn:
+            self._drawn = text
             self.query_one("#body", Static).update(text)
-            return
-        tokens = self.slinky.palette.tokens
-        text.append(inert(self._kind.summary(row, ctx)) + "\n\n", tokens["accent"])
-        for section in self._kind.detail(row, ctx):
-            text.append(f"{section.title}\n", "bold")
+
+    def _page(self, row: Row, ctx: Context) -> Text:
+        text, tokens = Text(), self.slinky.palette.tokens
+        text.append(self._say(self._kind.summary(row, ctx)) + "\n\n", tokens["accent"])
+        sections = (*why_sections(row, ctx), *self._kind.detail(row, ctx), *event_sections(self._kind, row, ctx))
+        for section in sections:
+            if not section.lines:
+                continue
+            text.append(f"{self._say(section.title)}\n", "bold")
             for line in section.lines:
-                text.append(f"  {inert(line.label):<18} ", tokens["muted"])
-                text.append(f"{inert(line.text, 4_000)}\n", tokens[line.token])
+                text.append(f"  {self._say(line.label):<18} ", tokens["muted"])
+                text.append(f"{self._say(line.text, 4_000)}\n", tokens[line.token])
             text.append("\n")
-        self._links = [(link.kind, i) for link in self._kind.links for i in list(link.ids(row, ctx))[:9]]
+        self._links = [(link.kind, i) for link in self._kind.links for i in list(link.ids(row, ctx))[:9]][:9]
         if self._links:
             text.append("Relatives\n", "bold")
-            for at, (kind, row_id) in enumerate(self._links[:9], 1):
+            for at, (kind, row_id) in enumerate(self._links, 1):
+                there = ctx.lookup.rows(KINDS[kind].table).get(row_id)
                 text.append(f"  {at} ", tokens["accent"])
-                text.append(f"{KINDS[kind].singular} {inert(str(row_id))}\n")
-        self.query_one("#body", Static).update(text)
+                text.append(f"{KINDS[kind].singular:<12} ", tokens["muted"])
+                text.append(self._say(str(row_id)))
+                says = KINDS[kind].says(there, ctx) if there is not None else ""
+                text.append(f"   {self._say(says, 80)}\n", tokens["muted"])
+        return text
+
+    def _say(self, text: str, longest: int = 1_000) -> str:
+        return shown(text, self.slinky.palette.plain, longest)
 
     def action_back(self) -> None:
         self.dismiss()
@@ -97,7 +131,10 @@ class YamlScreen(Screen[None]):
         Binding("n", "step(1)", "next", id="yaml.next"),
         Binding("N", "step(-1)", "previous", show=False, id="yaml.previous"),
     ]
-    DEFAULT_CSS = "YamlScreen VerticalScroll { border: heavy $accent; padding: 0 1; }"
+    DEFAULT_CSS = """
+    YamlScreen VerticalScroll { border: heavy $accent; padding: 0 1; height: 1fr; }
+    YamlScreen VerticalScroll.-plain { border: ascii $accent; }
+    """
 
     def __init__(self, kind: Kind, row_id: RowId) -> None:
         super().__init__()
@@ -108,9 +145,12 @@ class YamlScreen(Screen[None]):
         self._word = ""
 
     def compose(self) -> ComposeResult:
+        palette = cast("SlinkyApp", self.app).palette
         with VerticalScroll() as box:
-            box.border_title = f"{self._kind.singular} {inert(str(self._row_id), 60)} · YAML"
+            box.border_title = Content(f"{self._kind.singular} {inert(str(self._row_id), 60)}  YAML")
+            box.set_class(palette.plain, "-plain")
             yield Static("reading …", id="body", markup=False)
+        yield Bar(palette, id="footer")
 
     def on_mount(self) -> None:
         self.query_one(VerticalScroll).focus()
@@ -125,12 +165,14 @@ class YamlScreen(Screen[None]):
         self._draw()
 
     def _draw(self) -> None:
-        tokens = cast("SlinkyApp", self.app).palette.tokens
+        palette = cast("SlinkyApp", self.app).palette
+        tokens, plain = palette.tokens, palette.plain
         text = Text()
         for at, line in enumerate(self._lines):
             hit = at in self._found
-            text.append(f"{inert(line, 5_000)}\n", f"bold {tokens['accent']}" if hit else "")
+            text.append(f"{shown(line, plain, 5_000)}\n", f"bold {tokens['accent']}" if hit else "")
         self.query_one("#body", Static).update(text)
+        self.query_one("#footer", Bar).say(footer_parts(self))
 
     def action_back(self) -> None:
         self.dismiss()

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+from rich.cells import cell_len
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Label, Static
 
 from slinkytui.backend import Plan, PlanStale, Reader, RunResult, SlinkyError, StepResult
-from slinkytui.widgets.text import inert
+from slinkytui.styles.palette import Palette
+from slinkytui.widgets.text import fit, inert, shown
+
+_ROWS: Final = 200
 
 
 class AskDialog(ModalScreen[str | None]):
@@ -20,7 +29,7 @@ class AskDialog(ModalScreen[str | None]):
     DEFAULT_CSS = """
     AskDialog { align: center middle; }
     AskDialog > Vertical { width: 76; max-width: 100%; height: auto; border: heavy $accent; background: $surface; padding: 1 2; }
-    AskDialog Input { border: none; height: 1; background: $panel; }
+    AskDialog Input, AskDialog Input:focus { border: none; height: 1; background: $panel; }
     AskDialog .note { color: $text-muted; }
     """
 
@@ -30,7 +39,7 @@ class AskDialog(ModalScreen[str | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
-            box.border_title = inert(self._title, 70)
+            box.border_title = Content(inert(self._title, 70))
             yield Label(self._label, markup=False)
             yield Input(self._value)
             yield Label(f"{self._note}   enter goes on, esc leaves".strip(), classes="note", markup=False)
@@ -62,21 +71,24 @@ class PlanDialog(ModalScreen[bool]):
     DEFAULT_CSS = """
     PlanDialog { align: center middle; }
     PlanDialog > Vertical { width: 100; max-width: 100%; height: auto; max-height: 100%; border: heavy $accent; background: $surface; padding: 0 1; }
+    PlanDialog.-plain > Vertical { border: ascii $accent; }
     PlanDialog VerticalScroll { height: auto; max-height: 20; }
     PlanDialog Horizontal { height: auto; align-horizontal: right; }
     PlanDialog Button { min-width: 10; margin: 0 1; }
-    PlanDialog Input { border: none; height: 1; background: $panel; width: 40; }
+    PlanDialog Input, PlanDialog Input:focus { border: none; height: 1; background: $panel; width: 40; }
     """
 
-    def __init__(self, plan: Plan, reader: Reader) -> None:
+    def __init__(self, plan: Plan, reader: Reader, palette: Palette) -> None:
         super().__init__()
-        self._plan, self._reader = plan, reader
+        self._plan, self._reader, self._palette = plan, reader, palette
         self._done: list[StepResult] = []
+        self._failed: tuple[str, ...] = ()
+        self.set_class(palette.plain, "-plain")
         self._ran = self._busy = False
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
-            box.border_title = inert(self._plan.title, 80)
+            box.border_title = Content(inert(self._plan.title, 80))
             box.border_subtitle = f"plan {self._plan.hash}"
             with VerticalScroll(can_focus=False):
                 yield Static(self._body(), id="body", markup=False)
@@ -91,31 +103,42 @@ class PlanDialog(ModalScreen[bool]):
         self.query_one("#cancel").focus()
 
     def _body(self) -> Text:
-        plan = self._plan
-        text = Text(f"{plan.summary}\n")
+        plan, tokens = self._plan, self._palette.tokens
+        text = Text(f"{self._inert(plan.summary)}\n")
         if plan.rows:
-            grid = [plan.headers, *(r.cells for r in plan.rows[:200])]
-            widths = [min(40, max(len(inert(line[i])) for line in grid)) for i in range(len(plan.headers))]
+            grid = [plan.headers, *(r.cells for r in plan.rows[:_ROWS])]
+            widths = [min(40, max(cell_len(inert(line[i], 40)) for line in grid)) for i in range(len(plan.headers))]
             text.append("\n")
             for at, line in enumerate(grid):
-                cells = "   ".join(inert(c, 40).ljust(w) for c, w in zip(line, widths, strict=True))
-                text.append(f"  {cells}\n", "bold" if at == 0 else "")
+                cells = "   ".join(fit(self._inert(c, 40), w) for c, w in zip(line, widths, strict=True))
+                text.append(f"  {cells}\n", tokens["muted"] if at == 0 else "")
+            if len(plan.rows) > _ROWS:
+                text.append(f"  and {len(plan.rows) - _ROWS:,} more\n", tokens["muted"])
             text.append("\n")
-        text.append(f"blast radius   {inert(plan.blast.words())}\n")
-        for word, items in (("warning", plan.warnings), ("note", plan.notes)):
-            for item in items:
-                text.append(f"{word:<14} {inert(item)}\n", "bold" if word == "warning" else "")
+        killed = plan.blast.jobs_killed
+        self._fact(text, "blast radius", plan.blast.words(), tokens["error"] if killed != 0 else "")
+        for item in plan.warnings:
+            self._fact(text, "warning", item, tokens["warning"])
+        for item in plan.notes:
+            self._fact(text, "note", item, "")
         if plan.command:
-            text.append(f"runs           {inert(plan.command)}\n")
+            self._fact(text, "runs", plan.command, "")
         if plan.refused:
-            text.append(f"refused        {inert(plan.refused)}\n", "bold")
+            self._fact(text, "refused", plan.refused, tokens["warning"])
         return text
+
+    def _fact(self, text: Text, label: str, words: str, style: str) -> None:
+        text.append(f"{label:<14} ", self._palette.tokens["muted"])
+        text.append(f"{self._inert(words)}\n", style)
+
+    def _inert(self, text: str, longest: int = 1_000) -> str:
+        return shown(text, self._palette.plain, longest)
 
     def action_leave(self) -> None:
         self.dismiss(self._ran)
 
     def action_copy(self) -> None:
-        self.app.copy_to_clipboard(self._plan.command)
+        self.app.copy_to_clipboard(inert(self._plan.command, 100_000))
         self.notify("command copied", timeout=2)
 
     def action_yes(self) -> None:
@@ -128,11 +151,13 @@ class PlanDialog(ModalScreen[bool]):
         event.stop()
         if event.button.id == "cancel":
             self.dismiss(self._ran)
+        elif self._failed:
+            self.run_worker(self._again(), exit_on_error=True)
         else:
             self._go()
 
     def _go(self) -> None:
-        if self._busy or self._ran:
+        if self._busy or self._ran or self._plan.refused:
             return
         if self._plan.confirm_count and self.query_one(Input).value.strip() != str(self._plan.confirm_count):
             self.notify(f"type {self._plan.confirm_count} first", severity="warning", timeout=3)
@@ -156,17 +181,39 @@ class PlanDialog(ModalScreen[bool]):
 
     def _told(self, result: StepResult) -> None:
         self._done.append(result)
-        self._say([f"{'✓' if r.ok else '✖'} {r.target}  {r.text}" for r in self._done])
+        self._say(_progress(self._done))
 
     def _finish(self, result: RunResult) -> None:
         if result.ok:
             self.app.notify(f"{self._plan.title}: done", timeout=4, markup=False)
             self.dismiss(True)
             return
-        self._say([f"{'✓' if r.ok else '✖'} {r.target}  {r.text}" for r in result.results])
+        self._failed = tuple(r.target for r in result.results if not r.ok)
+        self._say(_progress(result.results))
+        for button in self.query("#go").results(Button):
+            button.disabled, button.label = False, f"Retry {len(self._failed)}"
+
+    async def _again(self) -> None:
+        """Plan what has failed anew, and show that plan: the world may have moved."""
+        failed, self._failed = self._failed, ()
+        try:
+            self._plan = await self._reader.plan(msgspec.structs.replace(self._plan.ask, targets=failed))
+        except SlinkyError as error:
+            self._say([error.line()])
+            return
+        self._done, self._ran = [], False
+        self.query_one("#body", Static).update(self._body())
+        for button in self.query("#go").results(Button):
+            button.disabled, button.label = bool(self._plan.refused), self._plan.go
+        self.query_one("#cancel", Button).label = "Cancel"
+        self.query_one("#cancel").focus()
 
     def _say(self, lines: list[str]) -> None:
-        self.query_one("#body", Static).update(Text("\n".join(inert(line) for line in lines) + "\n"))
-        for button in self.query("#go"):
+        self.query_one("#body", Static).update(Text("\n".join(self._inert(line) for line in lines) + "\n"))
+        for button in self.query("#go").results(Button):
             button.disabled = True
         self.query_one("#cancel", Button).label = "Close"
+
+
+def _progress(results: Sequence[StepResult]) -> list[str]:
+    return [f"{'✓' if r.ok else '✖'} {r.target}  {r.text}{f'  {r.took_ms} ms' if r.took_ms else ''}" for r in results]

@@ -1,43 +1,77 @@
-"""A kind's list in a frame: columns, filter, sort, marks. The board shows four, a full-screen list one."""
+"""A kind's list in a frame: columns, filter, sort, marks, freshness. The board shows three, a full-screen list one."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any, cast
+import asyncio
+from collections.abc import Hashable, Iterable
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
+from textual.content import Content
 
 from slinkytui.backend import Row, RowId, UsageError
-from slinkytui.kinds.base import Column, Context, Kind
+from slinkytui.kinds.base import Column, Context, Kind, RowGroup
 from slinkytui.kinds.filters import Test, compile_filter
+from slinkytui.kinds.freshness import sources_of, worst
+from slinkytui.kinds.order import sort_key
+from slinkytui.kinds.text import coarse
+from slinkytui.kinds.view import View
 from slinkytui.widgets.table import Cells, Head, ResourceTable
+from slinkytui.widgets.text import fit, in_ascii, inert
 
 if TYPE_CHECKING:
     from slinkytui.app import SlinkyApp
 
+_SMALL: Final = 2_000
+"""So many rows are taken at once; more in slices, with the loop free between them."""
+_SLICE: Final = 300
+_QUIET_S: Final = 3.0
+"""A list sorts itself anew when nobody has moved in it for this long."""
 
-class KindPane(Vertical):
-    """`table` holds the rows of `kind` that pass the filter."""
+
+class Framed(Vertical):
+    """A pane's frame: title at the left of the border, counts at the right."""
 
     DEFAULT_CSS = """
-    KindPane { border: round $border; border-title-color: $text; border-subtitle-color: $text-muted; }
-    KindPane:focus-within { border: heavy $accent; }
+    Framed { border: round $border; border-title-color: $text; }
+    Framed:focus-within { border: heavy $accent; }
+    Framed.-plain { border: ascii $border; }
+    Framed.-plain:focus-within { border: ascii $accent; }
     """
 
-    def __init__(self, kind: Kind, *, wide: bool = False, filter_text: str = "", **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.kind, self.wide = kind, wide
-        self.filter_text = filter_text
-        self.sort_field, self.descending = kind.sort, False
-        self._test: Test | None = None
-        self._rows: dict[RowId, Row] = {}
-        self.problem = ""
-        self.border_title = kind.title
+    def on_mount(self) -> None:
+        self.set_class(self.slinky.palette.plain, "-plain")
 
     @property
     def slinky(self) -> SlinkyApp:
         return cast("SlinkyApp", self.app)
+
+    def entitle(self, left: str, right: str) -> None:
+        """Write both ends of the upper border."""
+        plain = self.slinky.palette.plain
+        room = max(10, self.size.width - 4)
+        left, right = inert(left), inert(right)
+        line = "-" if plain else "━" if self.has_focus_within else "─"
+        right = fit(right, max(0, room - len(left) - 3)).rstrip() if len(left) + len(right) + 3 > room else right
+        text = f"{left} {line * max(1, room - len(left) - len(right) - 2)} {right}" if right else left
+        self.border_title = Content(in_ascii(text) if plain else text)
+
+
+class KindPane(Framed):
+    """`table` holds the rows of `kind` that pass the filter."""
+
+    def __init__(self, kind: Kind, *, wide: bool = False, filter_text: str = "", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.kind, self.wide, self.filter_text = kind, wide, filter_text
+        self.sort_field, self.descending = kind.sort, False
+        self.problem = ""
+        self.view: View | None = None
+        self._pending: set[RowId] = set()
+        self._busy = False
+        self._checked = ""
+        self._test: Test | None = None
 
     def compose(self) -> ComposeResult:
         yield ResourceTable(self.slinky.palette)
@@ -46,89 +80,235 @@ class KindPane(Vertical):
     def table(self) -> ResourceTable:
         return self.query_one(ResourceTable)
 
+    @property
+    def view_count(self) -> int:
+        return self.view.count if self.view is not None else 0
+
     def columns(self) -> list[Column]:
+        """What a person chose, else what the kind shows at this width."""
+        chosen = self.slinky.memory.columns.get(self.kind.id)
+        if chosen:
+            return [c for name in chosen if (c := self.kind.column(name)) is not None]
         return [c for c in self.kind.columns if self.wide or not c.wide]
 
     def narrow(self, text: str) -> None:
         """Filter as it is typed; a text that cannot be read yet says why and keeps the rows."""
         self.filter_text = text
-        self._test = None
+        self.fill()
+
+    def sort_by(self, field: str) -> None:
+        """Sort by a field; the same field again turns the order."""
+        self.descending = not self.descending if field == self.sort_field else False
+        self.sort_field = field
         self.fill()
 
     def fill(self) -> None:
-        """Take the rows from the reader, filter and sort them."""
+        """Take the rows from the reader, filter and sort them: at once when they are few, else in slices."""
         ctx = self.slinky.context
         if ctx is None:
             self.table.empty = "starting the engine …"
-            self.table.refresh()
+            self.table.sync()
+            return
+        if not self._read_filter():
+            self._show(ctx)
             return
         rows = ctx.lookup.rows(self.kind.table)
-        self.problem = ""
-        if self._test is None:
-            try:
-                self._test = compile_filter(self.filter_text, self.kind)
-            except UsageError as error:
-                self.problem = error.line()
-        test = self._test
-        picked = [(i, r) for i, r in rows.items() if test is None or test(r, ctx)]
-        ids = self._arrange(picked, ctx)
-        columns = self.columns()
-        heads = [Head(c.title, c.align, c.width, c.grow, c.drop) for c in columns]
+        opened = self.view.open if self.view is not None else ()
+        view = View(
+            rows, sort_key(self.kind.column(self.sort_field)), self._test,
+            descending=self.descending, fold=self.kind.fold, opened=opened,
+        )  # fmt: skip
+        self._pending.clear()
+        if len(rows) <= _SMALL:
+            self._busy = False
+            for _ in view.build(ctx):
+                pass
+            self.view = view
+            self._show(ctx)
+        else:
+            self._busy = True
+            self.run_worker(self._build(view, ctx), group="fill", exclusive=True)
 
-        def cells(row_id: Hashable) -> Cells:
-            row = rows.get(cast(RowId, row_id))
+    def _read_filter(self) -> bool:
+        if self._checked == self.filter_text and (self._test is not None or not self.filter_text):
+            self.problem = ""
+            return True
+        try:
+            self._test = compile_filter(self.filter_text, self.kind) if self.filter_text.strip() else None
+        except UsageError as error:
+            self.problem = error.line()
+            return False
+        self._checked, self.problem = self.filter_text, ""
+        return True
+
+    async def _build(self, view: View, ctx: Context) -> None:
+        for _ in view.build(ctx):
+            await asyncio.sleep(0)
+        self.view, self._busy = view, False
+        self._show(ctx)
+        await self._drain()
+
+    def take(self, changed: Iterable[RowId]) -> None:
+        """Rows have changed."""
+        self._pending.update(changed)
+        ctx = self.slinky.context
+        if ctx is None or self._busy:
+            return
+        if self.view is None:
+            self.fill()
+        elif len(self._pending) <= _SLICE:
+            self._apply(self._pending, ctx)
+            self._pending = set()
+            self._show(ctx)
+        else:
+            self._busy = True
+            self.run_worker(self._drain(), group="fill", exclusive=True)
+
+    async def _drain(self) -> None:
+        self._busy = True
+        while self._pending:
+            ids = list(self._pending)[:_SLICE]
+            self._pending.difference_update(ids)
+            ctx = self.slinky.context
+            if ctx is not None:
+                self._apply(ids, ctx)
+            await asyncio.sleep(0)
+        self._busy = False
+        ctx = self.slinky.context
+        if ctx is not None:
+            self._show(ctx)
+
+    def _apply(self, ids: Iterable[RowId], ctx: Context) -> None:
+        if self.view is not None:
+            self.view.update(ids, ctx, hold=self.has_focus_within)
+
+    def tick(self) -> None:
+        """Time has passed: ages, freshness, and a list in order again once nobody moves in it."""
+        ctx, table = self.slinky.context, self.table
+        if ctx is None or self.view is None:
+            return
+        if self.view.unsettled and not self._busy and monotonic() - table.moved_at > _QUIET_S:
+            self.view.settle(ctx)
+            self._show(ctx)
+        table.age()
+        self.retitle()
+
+    def settle(self) -> None:
+        """In order again, now."""
+        ctx = self.slinky.context
+        if ctx is not None and self.view is not None and self.view.settle(ctx):
+            self._show(ctx)
+
+    def _show(self, ctx: Context) -> None:
+        view, columns = self.view, self.columns()
+        heads = [Head(self._title_of(c), c.align, c.width, c.grow, c.drop, c.live) for c in columns]
+        rows = ctx.lookup.rows(self.kind.table)
+
+        def cells(entry: Hashable) -> Cells:
             now = self.slinky.context
-            if row is None or now is None:
+            if now is None or view is None:
                 return ()
-            return [(c.cell(row, now), c.token(row, now) if c.token else "text") for c in columns]
+            if isinstance(entry, RowGroup):
+                members = [r for i in view.members(entry) if (r := rows.get(i)) is not None]
+                found = self.kind.folded(entry, members, now) if members else {}
+                lead = "▾ " if entry in view.open else "▸ "
+                texts = [found.get(c.field, "") for c in columns]
+                texts[0] = lead + texts[0]
+                return [(t, "text", t) for t in texts]
+            row = rows.get(cast(RowId, entry))
+            if row is None:
+                return ()
+            return [(c.cell(row, now), c.token(row, now) if c.token else "text", c.value(row, now)) for c in columns]
 
-        def flag(row_id: Hashable) -> str:
-            row = rows.get(cast(RowId, row_id))
-            now = self.slinky.context
+        def flag(entry: Hashable) -> str:
+            row, now = rows.get(cast(RowId, entry)), self.slinky.context
             return "≠" if row is not None and now is not None and self.kind.marked(row, now) else " "
 
         self.table.empty = self.problem or (
-            "no row passes the filter" if self.filter_text and rows else self._why_empty()
+            "no row passes the filter: esc clears it" if self.filter_text and rows else self._why_empty()
         )
-        self.table.show(heads, ids, cells, flag)
-        shown = f"{len(ids):,}" if len(ids) == len(rows) else f"{len(ids):,} of {len(rows):,}"
-        self.border_subtitle = None
-        self.border_title = f"{self.kind.title} ─ {shown}" + (f", / {self.filter_text}" if self.filter_text else "")
+        if view is not None:
+            self.table.show(heads, view.ids, cells, flag, view.__contains__)
+        self.retitle()
 
-    def _arrange(self, picked: list[tuple[RowId, Row]], ctx: Context) -> list[Hashable]:
-        column = self.kind.column(self.sort_field)
+    def _title_of(self, column: Column) -> str:
+        if column.field != self.sort_field:
+            return column.title
+        return f"{column.title}{'↓' if self.descending else '↑'}"
 
-        def key(pair: tuple[RowId, Row]) -> tuple[Any, ...]:
-            value = column.value(pair[1], ctx) if column else None
-            if value is None:
-                return (1, 0, "", str(pair[0]))
-            if isinstance(value, bool | int | float):
-                return (0, float(value), "", str(pair[0]))
-            return (0, 0.0, _padded(str(value)), str(pair[0]))
+    def retitle(self) -> None:
+        """Counts, the filter and, where the source is quiet, since when."""
+        ctx, reader = self.slinky.context, self.slinky.reader
+        if ctx is None or reader is None:
+            self.entitle(self.kind.title, "")
+            return
+        total, shown = len(ctx.lookup.rows(self.kind.table)), self.view.count if self.view is not None else 0
+        right = f"{shown:,}" if shown == total else f"{shown:,} of {total:,}"
+        if self.filter_text:
+            right += f" / {self.filter_text}"
+        if self.problem:
+            right = f"? {self.problem}"
+        quiet = worst(sources_of(self.kind.table, self.slinky.sources()))
+        self.table.stale = quiet is not None
+        if quiet is not None:
+            since = f"last answer {coarse(ctx.now - quiet.last_success)} ago" if quiet.last_success else "no answer yet"
+            right = f"✖ {since} · {right}"
+        elif reader is not None and self.kind.table not in reader.ready:
+            right = f"{right}, loading …"
+        marks = len(self.table.marks)
+        self.entitle(self.kind.title, f"● {marks} marked · {right}" if marks else right)
 
-        return [row_id for row_id, _ in sorted(picked, key=key, reverse=self.descending)]
+    def targets(self) -> list[Row]:
+        """The rows that a verb is meant for: marked ones, else the one under the cursor; a group is its rows."""
+        ctx = self.slinky.context
+        if ctx is None:
+            return []
+        rows = ctx.lookup.rows(self.kind.table)
+        ids: dict[Any, None] = {}
+        for entry in self.table.targets:
+            members = self.view.members(entry) if self.view is not None and isinstance(entry, RowGroup) else [entry]
+            ids.update(dict.fromkeys(members))
+        return [row for i in ids if (row := rows.get(i)) is not None]
+
+    def current(self) -> Row | None:
+        """The row under the cursor; of a group the first."""
+        ctx, entry = self.slinky.context, self.table.cursor
+        if ctx is None or entry is None:
+            return None
+        if isinstance(entry, RowGroup) and self.view is not None:
+            entry = next(iter(self.view.members(entry)), None)
+        return ctx.lookup.rows(self.kind.table).get(cast(RowId, entry))
+
+    def toggle(self) -> bool:
+        """Open or close the group under the cursor; False when there is none."""
+        ctx, entry = self.slinky.context, self.table.cursor
+        if ctx is None or self.view is None or not isinstance(entry, RowGroup):
+            return False
+        self.view.toggle(entry, ctx)
+        self._show(ctx)
+        return True
+
+    def shown(self) -> list[Row]:
+        """The rows on view, in order, groups as their rows."""
+        ctx = self.slinky.context
+        if ctx is None or self.view is None:
+            return []
+        rows = ctx.lookup.rows(self.kind.table)
+        ids: dict[Any, None] = {}
+        for entry in self.view.ids:
+            ids.update(dict.fromkeys(self.view.members(entry) if isinstance(entry, RowGroup) else [entry]))
+        return [row for i in ids if (row := rows.get(i)) is not None]
 
     def _why_empty(self) -> str:
         reader = self.slinky.reader
         if reader is None or self.kind.table not in reader.ready:
             return "loading …"
+        where = reader.hello.namespace if reader.hello is not None else ""
         hints = {
-            "nodesets": "no NodeSets: :nodes shows what Slurm has; slinkytui crds | kubectl apply -f - installs the kinds",
-            "nodes": "no Slurm nodes: is slurmrestd reached? see ! problems",
-            "jobs": "no jobs",
+            "nodesets": f"no NodeSets in {where or 'any namespace'}: `:ns` other namespaces, or\n"
+            "`slinkytui crds | kubectl apply -f -` when the kinds are not there",
+            "nodes": "no Slurm nodes: `!` tells whether slurmrestd is reached",
+            "jobs": "no jobs in the queue",
+            "problems": "nothing needs you",
         }
         return hints.get(self.kind.id, f"no {self.kind.title.lower()}")
-
-
-def _padded(text: str) -> str:
-    """A text that sorts gpu-9 before gpu-10."""
-    out, digits = [], ""
-    for char in text:
-        if char.isdigit():
-            digits += char
-            continue
-        if digits:
-            out.append(digits.zfill(12))
-            digits = ""
-        out.append(char)
-    return "".join(out) + (digits.zfill(12) if digits else "")

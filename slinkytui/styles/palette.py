@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from textual.theme import Theme
@@ -10,13 +10,17 @@ from textual.theme import Theme
 
 @dataclass(frozen=True)
 class Palette:
-    """`tokens` colour cells and glyphs; `cursor` is a row's background, `mark` a marked row's text."""
+    """`tokens` colour cells and glyphs; `cursor` is a row's background, `mark` a marked row's text.
+
+    `plain` is for terminals without Unicode: everything is drawn in ASCII.
+    """
 
     theme: Theme
     tokens: dict[str, str]
     cursor: str
     cursor_off: str
     mark: str
+    plain: bool = False
 
 
 def _palette(
@@ -71,3 +75,8 @@ PALETTES: Final = {
     ),
 }
 """`safe` tells red from yellow and both from blue without red-green vision."""
+
+
+def palette_of(name: str, plain: bool = False) -> Palette:
+    """A theme's colours; `plain` draws in ASCII."""
+    return replace(PALETTES[name], plain=plain)

@@ -10,15 +10,15 @@ from rich.text import Text
 from textual.widgets import Static
 
 from slinkytui.styles.palette import Palette
-from slinkytui.widgets.text import inert
+from slinkytui.widgets.text import shown
 
 Parts = Sequence[tuple[str, str]]
 
 
 class Bar(Static):
-    """One or more lines of parts; `right` stands at the right edge of the first."""
+    """One or more lines of parts; a part "\n" begins the next line, `right` stands at the right edge of the first."""
 
-    DEFAULT_CSS = "Bar { height: 1; width: 1fr; padding: 0 1; }"
+    DEFAULT_CSS = "Bar { height: auto; width: 1fr; padding: 0 1; }"
 
     def __init__(self, palette: Palette, **kwargs: Any) -> None:
         super().__init__("", markup=False, **kwargs)
@@ -31,12 +31,39 @@ class Bar(Static):
             return
         self._shown = now
         text = Text(no_wrap=True, overflow="ellipsis", end="")
-        for part, token in left:
-            text.append(inert(part), self._palette.tokens.get(token, ""))
-        tail = "".join(inert(p) for p, _ in right)
-        gap = self.size.width - 2 - cell_len(text.plain) - cell_len(tail)
-        if tail and gap > 0:
-            text.append(" " * gap)
-            for part, token in right:
-                text.append(inert(part), self._palette.tokens.get(token, ""))
+        room = max(1, self.size.width - 2)
+        for at, line in enumerate(_lines(left)):
+            if at:
+                text.append("\n")
+            self._line(text, line, right if at == 0 else (), room)
         self.update(text)
+
+    def _line(self, text: Text, left: Parts, right: Parts, room: int) -> None:
+        """The right part stays whole: it has what needs a person."""
+        tail = "".join(self._say(p) for p, _ in right)
+        left_room = room - cell_len(tail) - 1 if tail else room
+        line = Text()
+        for part, token in left:
+            line.append(self._say(part), self._palette.tokens.get(token, ""))
+        if line.cell_len > left_room:
+            line.truncate(max(1, left_room), overflow="ellipsis")
+            if self._palette.plain:
+                line = Text.assemble(line[:-1], "~")
+        text.append_text(line)
+        if tail:
+            text.append(" " * max(1, room - line.cell_len - cell_len(tail)))
+            for part, token in right:
+                text.append(self._say(part), self._palette.tokens.get(token, ""))
+
+    def _say(self, text: str) -> str:
+        return shown(text, self._palette.plain)
+
+
+def _lines(parts: Parts) -> list[list[tuple[str, str]]]:
+    out: list[list[tuple[str, str]]] = [[]]
+    for part in parts:
+        if part[0] == "\n":
+            out.append([])
+        else:
+            out[-1].append(part)
+    return out

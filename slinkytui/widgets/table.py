@@ -1,40 +1,48 @@
 """A virtual table on the line API: a hundred thousand rows cost what is on view. Cursor and marks are row ids.
 
-Cells are asked for when a line is drawn. The widget knows neither kinds nor backend: it takes ids and a function.
+Cells are asked for when a line is drawn. The widget knows neither kinds nor backend: it takes ids and functions.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from rich.segment import Segment
 from rich.style import Style
+from textual import events
 from textual.binding import Binding
-from textual.geometry import Region, Size
+from textual.geometry import Size
 from textual.message import Message
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from slinkytui.styles.palette import Palette
-from slinkytui.widgets.text import fit, inert
+from slinkytui.widgets.lines import LineView
+from slinkytui.widgets.text import fit
 
-Cells = Sequence[tuple[str, str]]
-"""Text and token of each column of a row."""
-_SAMPLE = 200
-_MOST_WIDE = 40
+Cells = Sequence[tuple[str, str, object]]
+"""Text, token and value of each column of a row. A new value is news, a new text alone (an age) is not."""
+BOLD_S: Final = 3.0
+"""How long a cell that has changed stands out."""
+_SAMPLE: Final = 100
+_MOST_WIDE: Final = 40
 
 
 @dataclass(frozen=True)
 class Head:
-    """A column as the table needs it. A column with a higher `drop` leaves first when room is short."""
+    """A column as the table needs it. A column with a higher `drop` leaves first when room is short.
+
+    `live` cells change with time alone (ages), which is no news.
+    """
 
     title: str
     align: str = "left"
     width: int = 0
     grow: bool = False
     drop: int = 0
+    live: bool = False
 
 
 def lay_out(heads: Sequence[Head], widths: Sequence[int], room: int) -> list[tuple[int, int]]:
@@ -51,7 +59,7 @@ def lay_out(heads: Sequence[Head], widths: Sequence[int], room: int) -> list[tup
     return [(i, rest if heads[i].grow else widths[i]) for i in keep]
 
 
-class ResourceTable(ScrollView, can_focus=True):
+class ResourceTable(LineView):
     BINDINGS = [
         Binding("j,down", "move(1)", "down", show=False, id="table.down"),
         Binding("k,up", "move(-1)", "up", show=False, id="table.up"),
@@ -60,12 +68,11 @@ class ResourceTable(ScrollView, can_focus=True):
         Binding("ctrl+d,pagedown", "page(1)", "page down", show=False, id="table.pagedown"),
         Binding("ctrl+u,pageup", "page(-1)", "page up", show=False, id="table.pageup"),
         Binding("space", "mark", "mark", show=False, id="table.mark"),
-        Binding("asterisk", "mark_all", "mark all", show=False, id="table.mark_all"),
+        Binding("v", "range", "mark a range", show=False, id="table.range"),
+        Binding("asterisk", "mark_all", "mark all or none", show=False, id="table.mark_all"),
         Binding("enter", "open", "open", show=False, id="table.open"),
     ]
-    DEFAULT_CSS = (
-        "ResourceTable { height: 1fr; scrollbar-size-vertical: 1; scrollbar-size-horizontal: 0; overflow-x: hidden; }"
-    )
+    fixed = 1
 
     class Highlighted(Message):
         """The cursor is on another row, or the row has changed."""
@@ -82,22 +89,33 @@ class ResourceTable(ScrollView, can_focus=True):
             super().__init__()
             self.table, self.row = table, row
 
-    def __init__(self, palette: Palette, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.palette = palette
+    class HeadClicked(Message):
+        """A title was clicked; `column` is its index in `heads`."""
+
+        def __init__(self, table: ResourceTable, column: int) -> None:
+            super().__init__()
+            self.table, self.column = table, column
+
+    def __init__(self, palette: Palette, *, clock: Callable[[], float] = time.monotonic, **kwargs: Any) -> None:
+        super().__init__(palette, **kwargs)
+        self._clock = clock
         self.heads: Sequence[Head] = ()
-        self.ids: list[Hashable] = []
+        self.ids: Sequence[Hashable] = ()
         self.marks: set[Hashable] = set()
         self.lit: set[Hashable] = set()
-        self.stale = False
-        self.empty = ""
-        self._cells: Callable[[Hashable], Cells] = lambda row: ()
+        self.moved_at = float("-inf")
+        """When a person last moved here, by the clock."""
+        self._make: Callable[[Hashable], Cells] = lambda row: ()
         self._flag: Callable[[Hashable], str] = lambda row: " "
+        self._cache: dict[Hashable, Cells] = {}
+        self._seen: dict[Hashable, Cells] = {}
+        self._news: dict[tuple[Hashable, int], float] = {}
+        self._anchor: Hashable | None = None
+        self._anchor_at = 0
         self._cursor: Hashable | None = None
         self._at = 0
         self._widths: list[int] = []
         self._plan: list[tuple[int, int]] = []
-        self._styles = {k: Style(color=v) for k, v in palette.tokens.items()}
 
     @property
     def cursor(self) -> Hashable | None:
@@ -106,38 +124,98 @@ class ResourceTable(ScrollView, can_focus=True):
     @property
     def targets(self) -> list[Hashable]:
         """The marked rows in the table's order, else the row under the cursor."""
-        if self.marks:
-            return [i for i in self.ids if i in self.marks]
+        marks = self.marks | self._range()
+        if marks:
+            return [i for i in self.ids if i in marks]
         return [] if self._cursor is None else [self._cursor]
+
+    def clear_marks(self) -> bool:
+        """Forget marks and range; False when there were none."""
+        had = bool(self.marks) or self._anchor is not None
+        self.marks, self._anchor = set(), None
+        self.sync()
+        return had
 
     def show(
         self,
         heads: Sequence[Head],
-        ids: list[Hashable],
+        ids: Sequence[Hashable],
         cells: Callable[[Hashable], Cells],
         flag: Callable[[Hashable], str],
+        has: Callable[[Hashable], bool] | None = None,
     ) -> None:
-        """Put these rows on view; the cursor stays on its row, or near where it was."""
+        """Put these rows on view; the cursor stays on its row and on its line, or near where it was."""
         changed = heads != self.heads
-        self.heads, self.ids, self._cells, self._flag = heads, ids, cells, flag
+        self.heads, self.ids, self._make, self._flag = heads, ids, cells, flag
+        self._cache.clear()
         if self.marks:
-            self.marks.intersection_update(ids)
-        before = self._cursor
+            self.marks = {i for i in self.marks if has(i)} if has is not None else self.marks & set(ids)
+        if changed:
+            self._seen.clear()
+            self._news.clear()
+        before, line = self._cursor, self._at
         self._place_cursor()
         self.virtual_size = Size(self.size.width, len(ids) + 1)
-        if changed or not self._widths or len(self._widths) != len(heads):
-            self._measure()
-        else:
-            self._measure(grow_only=True)
-        self.refresh()
+        if self._cursor == before and self._at != line and line and int(self.scroll_offset.y):
+            self.scroll_to(y=max(0, int(self.scroll_offset.y) + self._at - line), animate=False, force=True)
+        self._note_news()
+        self._measure(grow_only=not changed and len(self._widths) == len(heads))
+        self.sync()
         if self._cursor != before:
             self.post_message(self.Highlighted(self, self._cursor))
+
+    def age(self) -> None:
+        """Time has passed: draw ages anew and let news grow old."""
+        now = self._clock()
+        self._news = {k: until for k, until in self._news.items() if until > now}
+        self._cache.clear()
+        self.sync()
 
     def light(self, ids: set[Hashable]) -> None:
         """The relatives of the focused pane's row."""
         if ids != self.lit:
             self.lit = ids
-            self.refresh()
+            self.sync()
+
+    def frame_signature(self) -> object:
+        return (tuple(self.heads), tuple(self._plan), self.stale, self.has_focus, "" if self.ids else self.empty)
+
+    def line_signature(self, at: int) -> object:
+        if at >= len(self.ids):
+            return None
+        row = self.ids[at]
+        return (
+            row,
+            tuple((text, token) for text, token, _ in self._cells(row)),
+            self._flag(row),
+            at == self._at,
+            row in self.marks or self._in_range(at),
+            row in self.lit,
+            tuple(i for i in range(len(self.heads)) if (row, i) in self._news),
+        )
+
+    def _view(self) -> Sequence[Hashable]:
+        top = max(0, int(self.scroll_offset.y))
+        return self.ids[top : top + max(1, self.size.height)]
+
+    def _cells(self, row: Hashable) -> Cells:
+        cells = self._cache.get(row)
+        if cells is None:
+            cells = self._cache[row] = self._make(row)
+        return cells
+
+    def _note_news(self) -> None:
+        """Compare what is on view with what was there before."""
+        until = self._clock() + BOLD_S
+        seen: dict[Hashable, Cells] = {}
+        for row in self._view():
+            cells = seen[row] = self._cells(row)
+            before = self._seen.get(row)
+            if before is not None and before != cells:
+                for at, head in enumerate(self.heads):
+                    if not head.live and at < min(len(before), len(cells)) and before[at][2] != cells[at][2]:
+                        self._news[row, at] = until
+        self._seen = seen
 
     def _place_cursor(self) -> None:
         if not self.ids:
@@ -153,11 +231,10 @@ class ResourceTable(ScrollView, can_focus=True):
         self._cursor = self.ids[min(self._at, len(self.ids) - 1)]
 
     def _measure(self, grow_only: bool = False) -> None:
-        top = max(0, int(self.scroll_offset.y))
-        sample = [*self.ids[:_SAMPLE], *self.ids[top : top + 60]]
-        widths = [max(len(h.title), h.width) for h in self.heads]
+        sample = self._view() if grow_only else [*self.ids[:_SAMPLE], *self._view()]
+        widths = [max(len(h.title) + 1, h.width) for h in self.heads]
         for row in sample:
-            for at, (text, _) in enumerate(self._cells(row)):
+            for at, (text, _, _) in enumerate(self._cells(row)):
                 widths[at] = max(widths[at], min(_MOST_WIDE, len(text)))
         if grow_only:
             widths = [max(a, b) for a, b in zip(widths, self._widths, strict=True)]
@@ -168,14 +245,10 @@ class ResourceTable(ScrollView, can_focus=True):
         if self.heads:
             self._measure()
             self.virtual_size = Size(self.size.width, len(self.ids) + 1)
-            self.refresh()
+            self.sync()
 
     def on_focus(self) -> None:
-        self.refresh()
         self.post_message(self.Highlighted(self, self._cursor))
-
-    def on_blur(self) -> None:
-        self.refresh()
 
     def render_line(self, y: int) -> Strip:
         width = self.size.width
@@ -183,18 +256,22 @@ class ResourceTable(ScrollView, can_focus=True):
             return self._head(width)
         at = y - 1 + int(self.scroll_offset.y)
         if at >= len(self.ids):
-            text = self.empty if not self.ids and y == 1 else ""
-            return Strip([Segment(fit(f"   {text}", width), self._styles["muted"])], width)
+            return self._blank(y, width)
         return self._line(self.ids[at], at, width)
 
+    def _blank(self, y: int, width: int) -> Strip:
+        words = self.empty.split("\n") if not self.ids else []
+        text = words[y - 1] if 0 < y <= len(words) else ""
+        return Strip([Segment(fit(f"   {self.say(text)}", width), self._styles["muted"])], width)
+
     def _head(self, width: int) -> Strip:
-        text = "   " + " ".join(fit(self.heads[i].title, w, self.heads[i].align) for i, w in self._plan)
+        text = "   " + " ".join(fit(self.say(self.heads[i].title), w, self.heads[i].align) for i, w in self._plan)
         return Strip([Segment(fit(text, width), self._styles["muted"] + Style(bold=True))], width)
 
     def _line(self, row: Hashable, at: int, width: int) -> Strip:
         cells = self._cells(row)
         here = at == self._at
-        marked = row in self.marks
+        marked = row in self.marks or self._in_range(at)
         lit = row in self.lit
         background = None
         if here:
@@ -202,33 +279,31 @@ class ResourceTable(ScrollView, can_focus=True):
         base = Style(bgcolor=background, dim=self.stale or None)
         lead = "▸" if here else "┃" if lit else " "
         segments = [
-            Segment(self._flag(row), self._styles["warning"] + base),
-            Segment("●" if marked else lead, self._styles["accent"] + base),
+            Segment(self.say(self._flag(row)), self._styles["warning"] + base),
+            Segment(self.say("●" if marked else lead), self._styles["accent"] + base),
             Segment(" ", base),
         ]
         for i, cell_width in self._plan:
-            text, token = cells[i] if i < len(cells) else ("", "text")
+            text, token, _ = cells[i] if i < len(cells) else ("", "text", None)
             style = self._styles.get(token, self._styles["text"]) + base
             if marked:
                 style += Style(color=self.palette.mark)
-            if lit:
+            if lit or (row, i) in self._news:
                 style += Style(bold=True)
-            segments.append(Segment(fit(inert(text), cell_width, self.heads[i].align) + " ", style))
+            segments.append(Segment(fit(self.say(text), cell_width, self.heads[i].align) + " ", style))
         return Strip(segments).adjust_cell_length(width, base)
 
     def _go(self, at: int) -> None:
         if not self.ids:
             return
+        self.moved_at = self._clock()
         at = max(0, min(at, len(self.ids) - 1))
-        old, self._at = self._at, at
+        self._at = at
         self._cursor = self.ids[at]
         top, room = int(self.scroll_offset.y), max(1, self.size.height - 1)
         if at < top or at >= top + room:
             self.scroll_to(y=at if at < top else at - room + 1, animate=False)
-            self.refresh()
-        else:
-            for line in (old, at):
-                self.refresh(Region(0, line - top + 1, self.size.width, 1))
+        self.sync()
         self.post_message(self.Highlighted(self, self._cursor))
 
     def go_to(self, row: Hashable) -> bool:
@@ -237,6 +312,23 @@ class ResourceTable(ScrollView, can_focus=True):
             return False
         self._go(self.ids.index(row))
         return True
+
+    def _ends(self) -> tuple[int, int] | None:
+        if self._anchor is None:
+            return None
+        if self._anchor_at >= len(self.ids) or self.ids[self._anchor_at] != self._anchor:
+            if self._anchor not in self.ids:
+                return None
+            self._anchor_at = self.ids.index(self._anchor)
+        return min(self._anchor_at, self._at), max(self._anchor_at, self._at)
+
+    def _range(self) -> set[Hashable]:
+        ends = self._ends()
+        return set() if ends is None else set(self.ids[ends[0] : ends[1] + 1])
+
+    def _in_range(self, at: int) -> bool:
+        ends = self._ends()
+        return ends is not None and ends[0] <= at <= ends[1]
 
     def action_move(self, by: int) -> None:
         self._go(self._at + by)
@@ -251,16 +343,37 @@ class ResourceTable(ScrollView, can_focus=True):
         if self._cursor is not None:
             self.marks.symmetric_difference_update({self._cursor})
             self._go(self._at + 1)
-            self.refresh()
+
+    def action_range(self) -> None:
+        """Begin a range at the cursor; the second time mark what lies between."""
+        if self._anchor is None:
+            self._anchor, self._anchor_at = self._cursor, self._at
+        else:
+            self.marks |= self._range()
+            self._anchor = None
+        self.sync()
 
     def action_mark_all(self) -> None:
         self.marks = set() if self.marks else set(self.ids)
-        self.refresh()
+        self.sync()
 
     def action_open(self) -> None:
         if self._cursor is not None:
             self.post_message(self.Opened(self, self._cursor))
 
-    def watch_scroll_y(self, old: float, new: float) -> None:
-        super().watch_scroll_y(old, new)
-        self.refresh()
+    def on_click(self, event: events.Click) -> None:
+        """A click takes the cursor there, a second one opens the row, one on a title sorts."""
+        if event.y == 0:
+            left = 3
+            for i, width in self._plan:
+                if left <= event.x < left + width + 1:
+                    self.post_message(self.HeadClicked(self, i))
+                    return
+                left += width + 1
+            return
+        at = event.y - 1 + int(self.scroll_offset.y)
+        if at < len(self.ids):
+            if event.chain > 1 and at == self._at:
+                self.action_open()
+            else:
+                self._go(at)

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import unicodedata
+from typing import Final
 
 from rich.cells import cell_len, set_cell_size
 
 _BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 LONGEST = 1_000
+_ASCII: Final = str.maketrans(
+    {
+        "○": "o", "◐": "%", "●": "#", "◌": "c", "▼": "v", "▽": "V", "✖": "X", "↻": "r", "◆": "m", "▶": ">",
+        "·": ".", "‖": "=", "✓": "+", "◷": "T", "−": "-", "∥": "s", "▮": "#", "▯": ".", "░": "?", "█": "@",
+        "≠": "!", "▸": ">", "┃": "|", "│": "|", "─": "-", "━": "-", "–": "-", "…": "~", "▲": "!", "→": ">",
+        "∞": "inf", "×": "x", "↑": "^", "↓": "v", "▾": "v",
+        **dict(zip("▁▂▃▄▅▆▇", "1234567", strict=True)),
+    }
+)  # fmt: skip
+"""Our glyphs in the letters of design's `plain` column."""
 
 
 def inert(text: str, longest: int = LONGEST) -> str:
@@ -21,9 +32,20 @@ def inert(text: str, longest: int = LONGEST) -> str:
     )
 
 
+def in_ascii(text: str) -> str:
+    """For terminals without Unicode: our glyphs as letters, what else is not ASCII as `?`."""
+    return text.translate(_ASCII).encode("ascii", "replace").decode()
+
+
+def shown(text: str, plain: bool, longest: int = LONGEST) -> str:
+    """A text as this terminal may show it."""
+    text = inert(text, longest)
+    return in_ascii(text) if plain else text
+
+
 def fit(text: str, width: int, align: str = "left") -> str:
     """Exactly `width` cells: cut with `…`, or padded."""
-    size = cell_len(text)
+    size = len(text) if text.isascii() else cell_len(text)
     if size > width:
         return set_cell_size(text, max(0, width - 1)) + "…" if width > 0 else ""
     pad = " " * (width - size)

@@ -72,8 +72,16 @@ def plan_undrain(ask: Ask, scene: Scene) -> Plan:
         rows=_lines(nodes), notes=tuple(notes), warnings=tuple(warnings),
         confirm_count=len(todo) if len(todo) >= MANY_NODES else 0,
         command=f"scontrol update nodename={names} state=undrain" if todo else "", inverse="node.drain",
+        back_reason=_old_reason(todo),
         refused="" if todo else "nothing to do: none is drained", go=f"Undrain {_count(todo)}",
     )  # fmt: skip
+
+
+def _old_reason(nodes: list[FleetNode]) -> str:
+    """The reason that an undrain takes away, for whoever takes the undrain back."""
+    found = {n.slurm.reason for n in nodes if n.slurm is not None}
+    reason = found.pop() if len(found) == 1 else ""
+    return reason if reason and not reason.startswith(OPERATOR_PREFIX) else "undrain taken back"
 
 
 def _owner(node: FleetNode) -> str:

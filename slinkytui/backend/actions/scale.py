@@ -104,7 +104,7 @@ def plan_scale(ask: Ask, scene: Scene) -> Plan:
         made=scene.now, headers=("POD", "NODE", "STATE", "JOBS"), rows=tuple(_line(w) for w in leaving),
         notes=("the list is a forecast: the operator of this cluster chooses when it acts",) if leaving else (),
         warnings=tuple(warnings), command=f"kubectl -n {found.id.namespace} scale nodeset/{found.id.name} --replicas={want}",
-        inverse="nodeset.scale", confirm_count=len(leaving) if len(leaving) >= 10 else 0,
+        inverse="nodeset.scale", back={"replicas": str(have)}, confirm_count=len(leaving) if len(leaving) >= 10 else 0,
         refused="nothing to do: it has this size" if want == have else "", go=f"Scale to {want}",
     )  # fmt: skip
 

@@ -26,6 +26,10 @@ class Resource:
     table: Table | None = None
     struct: type[Any] | None = None
     row: Callable[[Any], Row] | None = None
+    fields: str = ""
+    """A field selector: only these objects are looked at."""
+    optional: bool = False
+    """Nice to have: a server that has it not or refuses it is no problem."""
 
     @property
     def base(self) -> str:
@@ -64,7 +68,23 @@ LOGINSETS: Final = Resource(
 RESTAPIS: Final = Resource(
     "restapis", "RestApi", SLINKY, "v1beta1", table=Table.RESTAPIS, struct=wire.WireMember, row=wire.restapi_row
 )
+ACCOUNTINGS: Final = Resource(
+    "accountings", "Accounting", SLINKY, "v1beta1", table=Table.ACCOUNTINGS, struct=wire.WireAccounting,
+    row=wire.accounting_row, optional=True,
+)  # fmt: skip
+TOKENS: Final = Resource(
+    "tokens", "Token", SLINKY, "v1beta1", table=Table.TOKENS, struct=wire.WireToken, row=wire.token_row, optional=True
+)
+NAMESPACES: Final = Resource(
+    "namespaces", "Namespace", namespaced=False, table=Table.NAMESPACES, struct=wire.WireNamespace,
+    row=wire.namespace_row, optional=True,
+)  # fmt: skip
+LEASES: Final = Resource(
+    "leases", "Lease", "coordination.k8s.io", table=Table.OPERATORS, struct=wire.WireLease, row=wire.operator_row,
+    fields="metadata.name=slurm-operator", optional=True,
+)  # fmt: skip
+"""Only the operator's own lock: every node has a lease too, and renews it."""
 SECRETS: Final = Resource("secrets", "Secret")
-WATCHED: Final = (CONTROLLERS, RESTAPIS, NODESETS, LOGINSETS, PODS, NODES, EVENTS)
+WATCHED: Final = (CONTROLLERS, RESTAPIS, NODESETS, LOGINSETS, PODS, NODES, EVENTS, ACCOUNTINGS, TOKENS, NAMESPACES, LEASES)
 BY_TABLE: Final = {r.table: r for r in WATCHED}
 DECODERS: Final = {r.plural: msgspec.json.Decoder(r.struct) for r in WATCHED if r.struct is not None}

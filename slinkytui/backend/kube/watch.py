@@ -67,6 +67,7 @@ class Watcher:
             raise ValueError(f"{resource.plural} feed no table")
         self._client, self._resource, self._sink, self._clock = client, resource, sink, clock
         self._table, self._row, self._namespace = resource.table, resource.row, namespace
+        self._only: Query = (("fieldSelector", resource.fields),) if resource.fields else ()
         self._decode = DECODERS[resource.plural]
         self._source = Source(f"kubernetes/{resource.plural}", "starting", note=note)
         self._failures = 0
@@ -91,7 +92,7 @@ class Watcher:
         except Gone:
             return random.uniform(0.0, 1.0)
         except NotAllowed as error:
-            self._fail("refused", error)
+            self._fail("absent" if self._resource.optional else "refused", error)
             return SLOW_S
         except NotFound as error:
             # The resource itself is not served: no CRD (yet).
@@ -114,7 +115,7 @@ class Watcher:
         rows: list[Row] = []
         lost, version, more = 0, "", ""
         while True:
-            query: Query = (("limit", str(PAGE)),) + ((("continue", more),) if more else ())
+            query: Query = (("limit", str(PAGE)), *((("continue", more),) if more else ()), *self._only)
             body = await self._client.call(
                 "GET", self._resource.path(self._namespace), self._resource.plural, query=query
             )
@@ -147,7 +148,7 @@ class Watcher:
         """Follow events until the server ends the watch; the version to go on from. Raises Gone when that is too old."""
         query = (
             ("watch", "true"), ("allowWatchBookmarks", "true"), ("resourceVersion", version),
-            ("timeoutSeconds", str(int(WATCH_S * random.uniform(0.8, 1.0)))),
+            ("timeoutSeconds", str(int(WATCH_S * random.uniform(0.8, 1.0)))), *self._only,
         )  # fmt: skip
         request = Request("GET", self._resource.path(self._namespace), query, {"accept": "application/json"})
         # The server sends a bookmark about once a minute: silence beyond two of them is a dead connection.

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from slinkytui.backend.models import (
+    Accounting,
     Budget,
     Condition,
     ContainerState,
@@ -18,9 +19,12 @@ from slinkytui.backend.models import (
     Labels,
     LoginSet,
     Meta,
+    Namespace,
     NodeSet,
+    Operator,
     Pod,
     RestApi,
+    Token,
 )
 
 Map = dict[str, str] | None
@@ -359,6 +363,89 @@ def restapi_row(w: WireMember) -> RestApi:
     spec, status = w.spec or WireMemberSpec(), w.status or WireConditions()
     return RestApi(key(w.metadata), meta_row(w.metadata), _ref(spec.controller_ref, w.metadata.namespace),
                    spec.replicas, f"{w.metadata.name}-restapi", 6820, condition_rows(status.conditions))  # fmt: skip
+
+
+class WireStorage(Wire):
+    host: str | None = ""
+    database: str | None = ""
+
+
+class WireAccountingSpec(Wire):
+    external: bool | None = False
+    external_config: WireHost | None = None
+    storage_config: WireStorage | None = None
+    slurmdbd: WireImage | None = None
+
+
+class WireAccounting(Wire):
+    metadata: WireMeta
+    spec: WireAccountingSpec | None = None
+    status: WireConditions | None = None
+
+
+def accounting_row(w: WireAccounting) -> Accounting:
+    spec = w.spec or WireAccountingSpec()
+    store = spec.storage_config or WireStorage()
+    storage = "/".join(p for p in (store.host, store.database) if p)
+    return Accounting(
+        key(w.metadata), meta_row(w.metadata), (spec.external_config.host or "") if spec.external_config else "", storage,
+        (spec.slurmdbd.image or "") if spec.slurmdbd else "", condition_rows(w.status.conditions if w.status else None),
+    )  # fmt: skip
+
+
+class WireTokenSpec(Wire):
+    username: str | None = ""
+    lifetime: str | None = ""
+    refresh: bool | None = None
+    secret_ref: WireRef | None = None
+
+
+class WireTokenStatus(Wire):
+    issued_at: str | None = None
+    conditions: list[WireCondition] | None = None
+
+
+class WireToken(Wire):
+    metadata: WireMeta
+    spec: WireTokenSpec | None = None
+    status: WireTokenStatus | None = None
+
+
+def token_row(w: WireToken) -> Token:
+    spec, status = w.spec or WireTokenSpec(), w.status or WireTokenStatus()
+    return Token(
+        key(w.metadata), meta_row(w.metadata), spec.username or "", spec.lifetime or "", spec.refresh,
+        spec.secret_ref.name if spec.secret_ref else "", when(status.issued_at), condition_rows(status.conditions),
+    )  # fmt: skip
+
+
+class WirePhase(Wire):
+    phase: str | None = ""
+
+
+class WireNamespace(Wire):
+    metadata: WireMeta
+    status: WirePhase | None = None
+
+
+def namespace_row(w: WireNamespace) -> Namespace:
+    return Namespace(key(w.metadata), meta_row(w.metadata), (w.status.phase or "") if w.status else "")
+
+
+class WireLeaseSpec(Wire):
+    holder_identity: str | None = ""
+    renew_time: str | None = None
+    lease_duration_seconds: int | None = None
+
+
+class WireLease(Wire):
+    metadata: WireMeta
+    spec: WireLeaseSpec | None = None
+
+
+def operator_row(w: WireLease) -> Operator:
+    spec = w.spec or WireLeaseSpec()
+    return Operator(key(w.metadata), spec.holder_identity or "", when(spec.renew_time), spec.lease_duration_seconds)
 
 
 class WireObject(Wire):

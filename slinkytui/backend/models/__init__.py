@@ -1,9 +1,19 @@
 """Frozen domain types, shared by every layer. Imports nothing of ours but itself."""
 
 from slinkytui.backend.models.base import INFINITE, Row, Table
-from slinkytui.backend.models.fleet import Cluster, FleetNode, FleetNodeSet, Gpu, Problem, Severity, Source
+from slinkytui.backend.models.fleet import (
+    Cluster,
+    FleetNode,
+    FleetNodeSet,
+    Gpu,
+    JournalEntry,
+    Problem,
+    Severity,
+    Source,
+)
 from slinkytui.backend.models.ids import GpuId, JobId, Key, NodeId, RowId, SlurmName
 from slinkytui.backend.models.kube import (
+    Accounting,
     Budget,
     Condition,
     ContainerState,
@@ -13,9 +23,12 @@ from slinkytui.backend.models.kube import (
     Labels,
     LoginSet,
     Meta,
+    Namespace,
     NodeSet,
+    Operator,
     Pod,
     RestApi,
+    Token,
 )
 from slinkytui.backend.models.plan import Ask, Blast, Plan, PlanLine, RunResult, Step, StepResult
 from slinkytui.backend.models.slurm import (
@@ -33,6 +46,7 @@ from slinkytui.backend.models.slurm import (
 
 __all__ = [
     "INFINITE",
+    "Accounting",
     "Ask",
     "Blast",
     "Budget",
@@ -50,14 +64,17 @@ __all__ = [
     "Job",
     "JobId",
     "JobState",
+    "JournalEntry",
     "Key",
     "KubeNode",
     "Labels",
     "License",
     "LoginSet",
     "Meta",
+    "Namespace",
     "NodeId",
     "NodeSet",
+    "Operator",
     "Partition",
     "Ping",
     "Plan",
@@ -77,4 +94,5 @@ __all__ = [
     "Step",
     "StepResult",
     "Table",
+    "Token",
 ]

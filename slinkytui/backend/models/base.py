@@ -33,6 +33,11 @@ class Table(StrEnum):
     LOGINSETS = "loginsets"
     RESTAPIS = "restapis"
     PROBLEMS = "problems"
+    NAMESPACES = "namespaces"
+    ACCOUNTINGS = "accountings"
+    TOKENS = "tokens"
+    OPERATORS = "operators"
+    JOURNAL = "journal"
 
 
 INFINITE: Final = float("inf")

@@ -50,6 +50,26 @@ class Cluster(Row, frozen=True):
         return Key("", self.name)
 
 
+class JournalEntry(Row, frozen=True):
+    """A step that was done, or only begun (`ok` None: the answer was never written). `number` counts lines of the journal."""
+
+    number: int
+    at: float
+    who: str = ""
+    verb: str = ""
+    target: str = ""
+    ok: bool | None = None
+    answer: str = ""
+    reason: str = ""
+    plan: str = ""
+    call: str = ""
+    took_ms: int | None = None
+
+    @property
+    def id(self) -> Key:
+        return Key("", str(self.number))
+
+
 class Severity(StrEnum):
     ERROR = "error"
     WARNING = "warning"

@@ -141,6 +141,55 @@ class RestApi(Row, frozen=True):
     conditions: tuple[Condition, ...] = ()
 
 
+class Accounting(Row, frozen=True):
+    """`external_host` is set when slurmdbd runs elsewhere; `storage` is the database it uses."""
+
+    id: Key
+    meta: Meta
+    external_host: str = ""
+    storage: str = ""
+    image: str = ""
+    conditions: tuple[Condition, ...] = ()
+
+
+class Token(Row, frozen=True):
+    """A Slurm token that an operator keeps: for `user`, in `secret`; `lifetime` as written (like 24h)."""
+
+    id: Key
+    meta: Meta
+    user: str = ""
+    lifetime: str = ""
+    refresh: bool | None = None
+    secret: str = ""
+    issued: int | None = None
+    conditions: tuple[Condition, ...] = ()
+
+
+class Namespace(Row, frozen=True):
+    id: Key
+    meta: Meta
+    phase: str = ""
+
+
+class Operator(Row, frozen=True):
+    """Who holds the operator's lease: `renewed` and `duration_s` tell whether it is alive (Unix seconds, seconds)."""
+
+    id: Key
+    holder: str = ""
+    renewed: int | None = None
+    duration_s: int | None = None
+
+    def words(self, now: float) -> str:
+        """Who operates, in a word or two."""
+        if not self.holder:
+            return "nobody"
+        name = "slinkytui" if self.holder.startswith("slinkytui") else "upstream"
+        pod = self.holder.partition("_")[0]
+        if self.renewed is None or self.duration_s is None:
+            return f"{name} {pod}, since when unknown"
+        return f"{name} {pod}" if now < self.renewed + self.duration_s else f"nobody, {pod} has gone"
+
+
 class Event(Row, frozen=True):
     """`about` is Kind/name of the object that the event regards."""
 

@@ -67,7 +67,8 @@ class Blast(msgspec.Struct, frozen=True):
 class Plan(msgspec.Struct, frozen=True):
     """What a verb will do. `hash` covers the decisive inputs; a run refuses when it no longer fits.
 
-    `confirm_count` is a number that a person types to confirm (0: a press is enough).
+    `confirm_count` is a number that a person types to confirm (0: a press is enough). `inverse` is the verb that takes
+    it back, `back` and `back_reason` what that verb needs.
     """
 
     ask: Ask
@@ -83,6 +84,8 @@ class Plan(msgspec.Struct, frozen=True):
     warnings: tuple[str, ...] = ()
     command: str = ""
     inverse: str = ""
+    back: dict[str, str] = {}
+    back_reason: str = ""
     confirm_count: int = 0
     refused: str = ""
     go: str = "Run"
@@ -90,6 +93,13 @@ class Plan(msgspec.Struct, frozen=True):
     @property
     def todo(self) -> tuple[Step, ...]:
         return tuple(s for s in self.steps if not s.skip and not s.refused)
+
+    def undo(self) -> Ask | None:
+        """What takes this back, to be planned like anything else; None where nothing does."""
+        if not self.inverse:
+            return None
+        targets = tuple(s.target for s in self.todo)
+        return Ask(self.inverse, targets, dict(self.back), self.back_reason, self.ask.cluster, self.ask.namespace)
 
 
 class StepResult(msgspec.Struct, frozen=True):

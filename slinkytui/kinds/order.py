@@ -1,0 +1,47 @@
+"""The order of rows, the same in lists and in `get`: numbers as numbers, gpu-9 before gpu-10, unknown last."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+from slinkytui.backend.models import JobId
+from slinkytui.kinds.base import Column, Context
+
+SortKey = tuple[Any, ...]
+"""(unknown, number, text, tie): comparable with every other key of the same kind and column."""
+
+_DIGITS: Final = re.compile(r"\d+")
+
+
+def natural(text: str) -> str:
+    """A text that sorts gpu-9 before gpu-10."""
+    return _DIGITS.sub(lambda found: found.group().zfill(12), text)
+
+
+def tie(row_id: Any) -> Any:
+    """What tells rows of equal value apart, in the order of their ids."""
+    if isinstance(row_id, JobId):
+        task = row_id.task if row_id.task is not None else row_id.het
+        return (row_id.id, -1 if task is None else task, row_id.cluster)
+    return (natural(str(row_id)), row_id[0])
+
+
+def sort_key(column: Column | None) -> Callable[[Any, Context], SortKey]:
+    """The key of a row under a column; without a column rows stand by their ids."""
+    if column is None:
+        return lambda row, ctx: (0, 0.0, "", tie(row.id))
+    value_of = column.value
+
+    def key(row: Any, ctx: Context) -> SortKey:
+        value = value_of(row, ctx)
+        if value is None:
+            return (1, 0.0, "", tie(row.id))
+        if isinstance(value, str):
+            return (0, 0.0, natural(value), tie(row.id))
+        if isinstance(value, tuple):
+            return (0, 0.0, natural(",".join(value)), tie(row.id))
+        return (0, float(value), "", tie(row.id))
+
+    return key

@@ -1,0 +1,105 @@
+"""The list that follows changes agrees with one that is made anew, whatever happens in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any, NamedTuple
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from slinkytui.backend.models import Key, Row, RowId, Table
+from slinkytui.kinds.base import Column, Context
+from slinkytui.kinds.order import natural, sort_key
+from slinkytui.kinds.view import View
+
+
+class Item(NamedTuple):
+    id: Key
+    value: int | None
+    group: str
+
+
+class _Nothing:
+    def rows(self, table: Table) -> dict[RowId, Row]:
+        return {}
+
+
+CTX = Context(0.0, _Nothing())
+KEY = sort_key(Column("V", "value", lambda r, c: r.value))
+
+
+def _fold(row: Item) -> Hashable | None:
+    return f"group {row.group}" if row.group else None
+
+
+def _shown(row: Item, ctx: Context) -> bool:
+    return row.value != 3
+
+
+def _built(rows: dict[Any, Any], descending: bool, opened: set[Hashable]) -> View:
+    view = View(rows, KEY, _shown, descending=descending, fold=_fold, opened=opened)
+    for _ in view.build(CTX):
+        pass
+    return view
+
+
+CHANGES = st.lists(
+    st.tuples(st.integers(0, 12), st.none() | st.tuples(st.none() | st.integers(0, 5), st.sampled_from(["", "a", "b"]))),
+    max_size=60,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(CHANGES, st.booleans(), st.booleans(), st.integers(1, 7), st.booleans())
+def test_a_list_that_follows_is_the_list_made_anew(
+    changes: list[tuple[int, Any]], descending: bool, opened: bool, batch: int, hold: bool
+) -> None:
+    rows: dict[Any, Any] = {}
+    groups: set[Hashable] = {"group a"} if opened else set()
+    view = _built(rows, descending, groups)
+    for start in range(0, len(changes), batch):
+        ids = []
+        for number, new in changes[start : start + batch]:
+            key = Key("", f"r{number}")
+            ids.append(key)
+            if new is None:
+                rows.pop(key, None)
+            else:
+                rows[key] = Item(key, *new)
+        view.update(ids, CTX, hold=hold)
+        fresh = _built(rows, descending, groups)
+        assert set(view.ids) == set(fresh.ids)
+        assert len(view.ids) == len(set(view.ids))
+        assert view.count == fresh.count
+        if not hold:
+            assert view.ids == fresh.ids
+    view.settle(CTX)
+    assert view.ids == _built(rows, descending, groups).ids
+    assert not view.unsettled
+
+
+def test_a_row_keeps_its_place_until_the_list_settles() -> None:
+    rows: dict[Any, Any] = {Key("", n): Item(Key("", n), v, "") for n, v in (("a", 1), ("b", 2), ("c", 4))}
+    view = _built(rows, False, set())
+    rows[Key("", "a")] = Item(Key("", "a"), 5, "")
+    assert not view.update([Key("", "a")], CTX)
+    assert [k.name for k in view.ids] == ["a", "b", "c"]
+    assert view.unsettled
+    assert view.settle(CTX)
+    assert [k.name for k in view.ids] == ["b", "c", "a"]
+
+
+def test_a_group_stands_for_its_rows_until_it_is_opened() -> None:
+    rows: dict[Any, Any] = {Key("", f"r{n}"): Item(Key("", f"r{n}"), n, "a") for n in (1, 2, 4)}
+    view = _built(rows, False, set())
+    assert view.ids == ["group a"]
+    assert len(view.members("group a")) == 3
+    view.toggle("group a", CTX)
+    assert [str(i) for i in view.ids] == ["group a", "r1", "r2", "r4"]
+    view.toggle("group a", CTX)
+    assert view.ids == ["group a"]
+
+
+def test_natural_order() -> None:
+    assert sorted(["gpu-10", "gpu-9", "gpu-1"], key=natural) == ["gpu-1", "gpu-9", "gpu-10"]
