@@ -13,6 +13,7 @@ from slinkytui.backend import Operator, Plan, Reader, RowId, SlinkyError, Source
 from slinkytui.commands import obey, open_palette, suggestions
 from slinkytui.kinds import find_kind
 from slinkytui.kinds.base import Context
+from slinkytui.kinds.freshness import known
 from slinkytui.kinds.tally import Tally
 from slinkytui.memory import Memory
 from slinkytui.screens.board import Board
@@ -99,6 +100,10 @@ class SlinkyApp(App[None]):
             return []
         return [s for s in self.reader.rows(Table.SOURCES).values() if isinstance(s, Source)]
 
+    def knows(self, table: Table) -> bool:
+        """Whether any server has told this table yet."""
+        return known(table, self.sources())
+
     def operator(self) -> str:
         """Who reconciles this cluster, in a word or two; "" while that is not known."""
         if self.reader is None:
@@ -145,18 +150,18 @@ class SlinkyApp(App[None]):
         changed, self._changed = self._changed, {}
         # Lists under a dialog follow too: what they show must be true when the dialog closes.
         for screen in self.screen_stack:
-            if isinstance(screen, ListScreen) and screen.is_mounted:
+            if isinstance(screen, ListScreen) and screen.alive:
                 screen.take(changed)
 
     def _tick(self) -> None:
         for screen in self.screen_stack[-2:]:
-            if isinstance(screen, ListScreen) and screen.is_mounted:
+            if isinstance(screen, ListScreen) and screen.alive:
                 screen.tick()
 
     def refill(self) -> None:
         """Everything on view is made anew."""
         for screen in self.screen_stack:
-            if isinstance(screen, ListScreen) and screen.is_mounted:
+            if isinstance(screen, ListScreen) and screen.alive:
                 screen.refill()
 
     def repaint_as(self, theme_name: str) -> None:
@@ -172,7 +177,7 @@ class SlinkyApp(App[None]):
         if self.reader is not None:
             await self.reader.refresh()
             for screen in self.screen_stack:
-                if isinstance(screen, ListScreen):
+                if isinstance(screen, ListScreen) and screen.alive:
                     screen.refill()
             self.notify("asked the servers", timeout=2)
 

@@ -36,7 +36,8 @@ def run_console(options: Options, args: argparse.Namespace) -> int:
         from slinkytui.backend.errors import UsageError
 
         raise UsageError("the console needs a terminal", hint="slinkytui get KIND prints without one")
-    gc.set_threshold(5_000, 20, 50)
+    # A full collection walks every id of every row: it would be felt at a key press.
+    gc.set_threshold(5_000, 100, 100_000)
     app = SlinkyApp(
         lambda: start_engine(options),
         theme_name=args.theme,

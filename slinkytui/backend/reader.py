@@ -6,9 +6,8 @@ A face in another process than the engine sees the cluster through this alone.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -16,6 +15,7 @@ from slinkytui.backend.errors import SlinkyError, Unreachable
 from slinkytui.backend.feed import (
     ID_DECODERS,
     ROW_DECODERS,
+    TYPES,
     Call,
     Hello,
     Pipe,
@@ -26,7 +26,7 @@ from slinkytui.backend.feed import (
     Unsubscribe,
     from_fault,
 )
-from slinkytui.backend.models import Ask, Plan, Row, RowId, RunResult, StepResult, Table
+from slinkytui.backend.models import Ask, JobId, Plan, Row, RowId, RunResult, StepResult, Table
 
 T = TypeVar("T")
 
@@ -34,12 +34,94 @@ Changed = Callable[[dict[Table, set[RowId]]], None]
 """Told which ids changed, at most once a frame from the engine."""
 
 
+class _Mirror(Mapping[RowId, Row]):
+    """The rows of a table as the engine sent them last."""
+
+    def take(self, rows: bytes) -> list[RowId]:
+        """Rows that are new or changed; their ids."""
+        raise NotImplementedError
+
+    def drop(self, row_id: RowId) -> bool:
+        raise NotImplementedError
+
+
+class _Plain(_Mirror):
+    def __init__(self, table: Table) -> None:
+        self._rows: dict[RowId, Row] = {}
+        self._decoder = ROW_DECODERS[table]
+
+    def take(self, rows: bytes) -> list[RowId]:
+        found = {row.id: row for row in self._decoder.decode(rows)}  # type: ignore[attr-defined]
+        self._rows.update(found)
+        return list(found)
+
+    def drop(self, row_id: RowId) -> bool:
+        return self._rows.pop(row_id, None) is not None
+
+    def __getitem__(self, row_id: RowId) -> Row:
+        return self._rows[row_id]
+
+    def __iter__(self) -> Iterator[RowId]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __contains__(self, row_id: object) -> bool:
+        return row_id in self._rows
+
+
+class _Packed(_Mirror):
+    """Rows stay as they travelled, and are read when somebody looks: a fifth of the memory of 100,000 jobs."""
+
+    def __init__(self, table: Table) -> None:
+        self._rows: dict[RowId, bytes] = {}
+        row, key = TYPES[table]
+        self._split = msgspec.msgpack.Decoder(list[msgspec.Raw])
+        self._head = msgspec.msgpack.Decoder(_HEADS[key])
+        self._decoder = msgspec.msgpack.Decoder(row)
+
+    def take(self, rows: bytes) -> list[RowId]:
+        ids: list[RowId] = []
+        for raw in self._split.decode(rows):
+            data = bytes(raw)
+            row_id = self._head.decode(data).id
+            self._rows[row_id] = data
+            ids.append(row_id)
+        return ids
+
+    def drop(self, row_id: RowId) -> bool:
+        return self._rows.pop(row_id, None) is not None
+
+    def __getitem__(self, row_id: RowId) -> Row:
+        return self._decoder.decode(self._rows[row_id])
+
+    def __iter__(self) -> Iterator[RowId]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __contains__(self, row_id: object) -> bool:
+        return row_id in self._rows
+
+
+class _JobHead(Row, frozen=True):
+    """The part of a row that tells which it is: the first field of its array."""
+
+    id: JobId
+
+
+_HEADS: Final[dict[Any, Any]] = {JobId: _JobHead}
+_PACKED: Final = (Table.JOBS,)
+
+
 class Reader:
     """`rows(table)` is the live mirror. Callbacks run in the reader's loop; `lost` says why the engine is gone."""
 
     def __init__(self, pipe: Pipe) -> None:
         self._pipe = pipe
-        self._tables: dict[Table, dict[RowId, Row]] = {}
+        self._tables: dict[Table, _Mirror] = {}
         self._fresh: dict[Table, set[RowId]] = {}
         self.ready: set[Table] = set()
         self.hello: Hello | None = None
@@ -69,7 +151,13 @@ class Reader:
         await self._pipe.close()
 
     def rows(self, table: Table) -> Mapping[RowId, Row]:
-        return MappingProxyType(self._tables.setdefault(table, {}))
+        return self._held(table)
+
+    def _held(self, table: Table) -> _Mirror:
+        found = self._tables.get(table)
+        if found is None:
+            found = self._tables[table] = _Packed(table) if table in _PACKED else _Plain(table)
+        return found
 
     def listen(self, changed: Changed) -> Callable[[], None]:
         """Call `changed` on every change; the returned function ends that."""
@@ -79,7 +167,7 @@ class Reader:
     async def subscribe(self, *tables: Table) -> None:
         for table in tables:
             if table not in self._tables or table not in self._fresh:
-                self._tables.setdefault(table, {})
+                self._held(table)
                 self._fresh[table] = set()
                 await self._pipe.send(Subscribe(table))
 
@@ -180,22 +268,20 @@ class Reader:
     def _apply(self, frame: Rows) -> None:
         if frame.table not in self._fresh:
             return
-        held = self._tables.setdefault(frame.table, {})
+        held = self._held(frame.table)
         changed: set[RowId] = set()
         if frame.reset:
             self._fresh[frame.table] = set(held)
         stale = self._fresh[frame.table]
-        for row in ROW_DECODERS[frame.table].decode(frame.rows):
-            row_id: RowId = row.id  # type: ignore[attr-defined]
-            held[row_id] = row
+        for row_id in held.take(frame.rows):
             changed.add(row_id)
             stale.discard(row_id)
         for row_id in ID_DECODERS[frame.table].decode(frame.gone):
-            if held.pop(row_id, None) is not None:
+            if held.drop(row_id):
                 changed.add(row_id)
         if frame.done:
             for row_id in stale:
-                held.pop(row_id, None)
+                held.drop(row_id)
             changed |= stale
             self._fresh[frame.table] = set()
             self.ready.add(frame.table)

@@ -28,7 +28,7 @@ from slinkytui.backend.feed import (
 from slinkytui.backend.models import Table
 from slinkytui.backend.store import Changes, Store
 
-_CHUNK = 500
+_CHUNK = 250
 _PAUSE_S = 0.1
 
 log = logging.getLogger(__name__)

@@ -10,8 +10,9 @@ from slinkytui.kinds.jobs import JOBS
 from slinkytui.kinds.kubenodes import KUBENODES
 from slinkytui.kinds.nodes import NODES
 from slinkytui.kinds.nodesets import NODESETS
-from slinkytui.kinds.others import CONTROLLERS, EVENTS, LOGINSETS, PARTITIONS, PROBLEMS, RESERVATIONS, RESTAPIS
+from slinkytui.kinds.others import EVENTS, JOURNAL, PARTITIONS, PROBLEMS, RESERVATIONS
 from slinkytui.kinds.pods import PODS
+from slinkytui.kinds.slinky import ACCOUNTINGS, CONTROLLERS, LOGINSETS, RESTAPIS, TOKENS
 
 KINDS: Final[dict[str, Kind]] = {
     k.id: k
@@ -28,7 +29,10 @@ KINDS: Final[dict[str, Kind]] = {
         CONTROLLERS,
         LOGINSETS,
         RESTAPIS,
+        ACCOUNTINGS,
+        TOKENS,
         PROBLEMS,
+        JOURNAL,
     )
 }
 """By id, in the order of menus."""

@@ -8,8 +8,8 @@ from typing import Final
 from slinkytui.backend.models import Source, Table
 
 _SLURM: Final = (Table.NODES, Table.GPUS, Table.JOBS, Table.PARTITIONS, Table.RESERVATIONS)
-_WORDS: Final = {Table.KUBENODES: "nodes", Table.GPUS: "nodes"}
-_OURS: Final = (Table.PROBLEMS, Table.CLUSTERS, Table.SOURCES)
+_WORDS: Final = {Table.KUBENODES: "nodes", Table.GPUS: "nodes", Table.OPERATORS: "leases"}
+_OURS: Final = (Table.PROBLEMS, Table.CLUSTERS, Table.SOURCES, Table.JOURNAL)
 
 
 def sources_of(table: Table, sources: Iterable[Source]) -> list[Source]:
@@ -23,6 +23,12 @@ def sources_of(table: Table, sources: Iterable[Source]) -> list[Source]:
     mine = [s for s in sources if s.name.startswith("slurm/" if slurm else "kubernetes/")]
     word = _WORDS.get(table, str(table))
     return [s for s in mine if s.name.endswith(f"/{word}")] or (mine if slurm else [])
+
+
+def known(table: Table, sources: Iterable[Source]) -> bool:
+    """Whether any source of a table has ever answered: before that no row is not the same as none."""
+    mine = sources_of(table, list(sources))
+    return any(s.last_success is not None for s in mine) if mine else table in _OURS
 
 
 def worst(sources: Iterable[Source]) -> Source | None:

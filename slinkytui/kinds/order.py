@@ -10,7 +10,7 @@ from slinkytui.backend.models import JobId
 from slinkytui.kinds.base import Column, Context
 
 SortKey = tuple[Any, ...]
-"""(unknown, number, text, tie): comparable with every other key of the same kind and column."""
+"""(unknown, number, text, *tie): comparable with every other key of the same kind and column."""
 
 _DIGITS: Final = re.compile(r"\d+")
 
@@ -20,7 +20,7 @@ def natural(text: str) -> str:
     return _DIGITS.sub(lambda found: found.group().zfill(12), text)
 
 
-def tie(row_id: Any) -> Any:
+def tie(row_id: Any) -> tuple[Any, ...]:
     """What tells rows of equal value apart, in the order of their ids."""
     if isinstance(row_id, JobId):
         task = row_id.task if row_id.task is not None else row_id.het
@@ -31,17 +31,17 @@ def tie(row_id: Any) -> Any:
 def sort_key(column: Column | None) -> Callable[[Any, Context], SortKey]:
     """The key of a row under a column; without a column rows stand by their ids."""
     if column is None:
-        return lambda row, ctx: (0, 0.0, "", tie(row.id))
+        return lambda row, ctx: (0, 0.0, "", *tie(row.id))
     value_of = column.value
 
     def key(row: Any, ctx: Context) -> SortKey:
         value = value_of(row, ctx)
         if value is None:
-            return (1, 0.0, "", tie(row.id))
+            return (1, 0.0, "", *tie(row.id))
         if isinstance(value, str):
-            return (0, 0.0, natural(value), tie(row.id))
+            return (0, 0.0, natural(value), *tie(row.id))
         if isinstance(value, tuple):
-            return (0, 0.0, natural(",".join(value)), tie(row.id))
-        return (0, float(value), "", tie(row.id))
+            return (0, 0.0, natural(",".join(value)), *tie(row.id))
+        return (0, float(value), "", *tie(row.id))
 
     return key

@@ -1,17 +1,15 @@
-"""The smaller kinds: partitions, reservations, events, problems and Slinky's own resources."""
+"""The smaller kinds: partitions, reservations, events, problems and the journal."""
 
 from __future__ import annotations
 
 from slinkytui.backend import (
-    Controller,
     Event,
-    FleetNodeSet,
+    JournalEntry,
     Key,
     NodeId,
     Partition,
     Problem,
     Reservation,
-    RestApi,
     RowId,
     Severity,
     Table,
@@ -239,102 +237,54 @@ PROBLEMS = Kind(
 )
 
 
-def _sets(row: Controller, ctx: Context) -> tuple[RowId, ...]:
-    sets = ctx.lookup.rows(Table.NODESETS).values()
-    return tuple(s.id for s in sets if isinstance(s, FleetNodeSet) and s.nodeset.controller == row.id)
+def _done_token(row: JournalEntry, ctx: Context) -> Token:
+    return "text" if row.ok else "warning" if row.ok is None else "error"
 
 
-def _conditions(row: Controller | RestApi, ctx: Context) -> Section:
-    return Section(
-        "Conditions",
-        tuple(Line(x.type, f"{x.status} {x.reason} {x.message} ({age(x.since, ctx.now)})") for x in row.conditions),
-    )
+def _outcome(row: JournalEntry) -> str:
+    return "not known" if row.ok is None else "done" if row.ok else "failed"
 
 
-_META = (
-    Column("NAMESPACE", "namespace", lambda r, c: r.id.namespace, drop=5, width=9),
-    Column("NAME", "name", lambda r, c: r.id.name, width=14),
-)
-_AGE = Column(
-    "AGE",
-    "age_s",
-    lambda r, c: None if r.meta.created is None else c.now - r.meta.created,
-    lambda r, c: age(r.meta.created, c.now),
-    align="right",
-    live=True,
-)
-
-CONTROLLERS = Kind(
-    id="controllers",
-    title="Controllers",
-    singular="controller",
-    table=Table.CONTROLLERS,
-    aliases=("slurmctld", "ctl"),
+JOURNAL = Kind(
+    id="journal",
+    title="Journal",
+    singular="entry",
+    table=Table.JOURNAL,
+    aliases=("log",),
     columns=(
-        *_META,
-        Column("CLUSTER", "cluster", lambda r, c: r.cluster_name or None),
-        Column("EXTERNAL", "external", lambda r, c: r.external, drop=4),
-        Column("IMAGE", "image", lambda r, c: r.image or None, grow=True, wide=True, drop=6),
-        _AGE,
+        Column("AT", "at", lambda r, c: r.at, lambda r, c: moment(r.at), width=19),
+        Column("WHO", "who", lambda r, c: r.who or None, width=8, drop=2),
+        Column("VERB", "verb", lambda r, c: r.verb, width=12),
+        Column("TARGET", "target", lambda r, c: r.target or None, width=12),
+        Column("OUTCOME", "outcome", lambda r, c: _outcome(r), token=_done_token, width=8),
+        Column("ANSWER", "answer", lambda r, c: r.answer or None, grow=True, drop=1),
     ),
-    links=(Link("NodeSets", "nodesets", _sets),),
+    sort="newest",
+    extra=(
+        Column("NUMBER", "number", lambda r, c: r.number),
+        Column("REASON", "reason", lambda r, c: r.reason or None),
+        Column("PLAN", "plan", lambda r, c: r.plan or None),
+        Column("CALL", "call", lambda r, c: r.call or None),
+        Column("TOOK", "took_ms", lambda r, c: r.took_ms),
+        Column("NEWEST", "newest", lambda r, c: -r.number, json=False),
+    ),
     detail=lambda r, c: (
         Section(
-            "Controller",
+            "Step",
             (
-                Line("Slurm cluster", r.cluster_name or "–"),
-                Line("external", r.external_host or "no"),
-                Line("image", r.image or "–"),
-                Line("JWT secret", r.jwt_secret or "–"),
+                Line("what", f"{r.verb} {r.target}"),
+                Line("who", f"{r.who} at {moment(r.at)}"),
+                Line("outcome", _outcome(r), _done_token(r, c)),
+                Line("answer", r.answer or "–"),
+                Line("reason", r.reason or "–"),
+                Line("call", r.call or "–"),
+                Line("plan", r.plan or "–"),
+                Line("took", "–" if r.took_ms is None else f"{r.took_ms} ms"),
             ),
         ),
-        _conditions(r, c),
     ),
-    namespaced=True,
-    about=lambda r: (("Controller", r.id.namespace, r.id.name),),
-    tables=(Table.NODESETS,),
-)
-
-LOGINSETS = Kind(
-    id="loginsets",
-    title="LoginSets",
-    singular="loginset",
-    table=Table.LOGINSETS,
-    aliases=("ls", "sackd"),
-    columns=(
-        *_META,
-        Column("REPLICAS", "replicas", lambda r, c: r.replicas, align="right"),
-        Column("HAVE", "have", lambda r, c: r.status_replicas, align="right"),
-        Column("CONTROLLER", "controller", lambda r, c: str(r.controller), grow=True, drop=3),
-        _AGE,
-    ),
-    links=(Link("controller", "controllers", lambda r, c: (r.controller,)),),
-    detail=lambda r, c: (Section("LoginSet", (Line("controller", str(r.controller)),)), _conditions(r, c)),
-    namespaced=True,
-    about=lambda r: (("LoginSet", r.id.namespace, r.id.name),),
-    owner="controllers",
-)
-
-RESTAPIS = Kind(
-    id="restapis",
-    title="RestApis",
-    singular="restapi",
-    table=Table.RESTAPIS,
-    aliases=("slurmrestd", "rest"),
-    columns=(
-        *_META,
-        Column("REPLICAS", "replicas", lambda r, c: r.replicas, align="right"),
-        Column("SERVICE", "service", lambda r, c: r.service or None, drop=3),
-        Column("PORT", "port", lambda r, c: r.port, align="right", drop=4),
-        Column("CONTROLLER", "controller", lambda r, c: str(r.controller), grow=True, drop=5),
-        _AGE,
-    ),
-    links=(Link("controller", "controllers", lambda r, c: (r.controller,)),),
-    detail=lambda r, c: (
-        Section("RestApi", (Line("controller", str(r.controller)), Line("service", r.service or "–"))),
-        _conditions(r, c),
-    ),
-    namespaced=True,
-    about=lambda r: (("RestApi", r.id.namespace, r.id.name),),
-    owner="controllers",
+    summary=lambda r, c: f"{moment(r.at)} {r.who} {r.verb} {r.target}",
+    says=lambda r, c: " · ".join(p for p in (r.reason, r.answer) if p),
+    severity=_done_token,
+    raw=False,
 )

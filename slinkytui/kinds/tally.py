@@ -9,6 +9,8 @@ from typing import Any, Final, NamedTuple
 from slinkytui.backend.models import FleetNode, Job, Table
 from slinkytui.kinds.states import job_state, node_state
 
+_parts: dict[tuple[str, int], tuple[str, int]] = {}
+"""Most jobs are alike: they share one value."""
 _TAKES_JOBS: Final = ("idle", "mixed", "allocated")
 
 
@@ -34,6 +36,8 @@ class Tally:
         self.gpus = self.free = self.whole = self.running = self.pending = 0
         self._used = self._unknown = 0
         self._waits: dict[Any, int] = {}
+        self._hole: tuple[str, int] | None = None
+        self._hole_stale = False
 
     @property
     def used(self) -> int | None:
@@ -45,12 +49,16 @@ class Tally:
 
     def largest_hole(self) -> tuple[str, int] | None:
         """The node that takes jobs with the most free devices, and how many; None when none is free."""
-        best = max(self.nodes.items(), key=lambda pair: pair[1].free, default=None)
-        return (best[0].name, best[1].free) if best is not None and best[1].free else None
+        if self._hole_stale:
+            self._hole_stale = False
+            best = max(self.nodes.items(), key=lambda pair: pair[1].free, default=None)
+            self._hole = (best[0].name, best[1].free) if best is not None and best[1].free else None
+        return self._hole
 
     def change(self, table: Table, ids: Iterable[Any], rows: Mapping[Any, Any]) -> None:
         """Take changed rows of a table into account."""
         if table == Table.NODES:
+            self._hole_stale = True
             for row_id in ids:
                 self._count_node(self.nodes.pop(row_id, None), -1)
                 row = rows.get(row_id)
@@ -64,7 +72,8 @@ class Tally:
                 row = rows.get(row_id)
                 if isinstance(row, Job):
                     state = job_state(row)
-                    self.jobs[row_id] = part = (state.code, row.task_count or 1)
+                    part = _parts.setdefault(part := (state.code, row.task_count or 1), part)
+                    self.jobs[row_id] = part
                     self._count_job(part, 1)
                     if state.code == "PD" and not row.hold and row.submit_time:
                         self._waits[row_id] = int(row.submit_time)

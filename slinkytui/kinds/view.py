@@ -6,25 +6,24 @@ follows what changed. A row whose value has changed keeps its place until `settl
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, overload
+
+from sortedcontainers import SortedList
 
 from slinkytui.kinds.base import Context
 from slinkytui.kinds.filters import Test
 from slinkytui.kinds.order import SortKey
 
 _SLICE: Final = 1_000
-_MANY: Final = 400
-"""From so many moved entries on the whole list is sorted again, which is quick for a list that is nearly sorted."""
 
 
-class View:
-    """`ids` are the entries in order: row ids, and the ids of groups that stand for several rows.
+class View(Sequence[Any]):
+    """The entries in order, as a sequence: row ids, and the ids of groups that stand for several rows.
 
     `fold` gives the group of a row, or None; a group of one row is shown as that row. `open` holds the groups
-    whose rows stand below their own line.
+    whose rows stand below their own line. Unknown values come last, in either order.
     """
 
     def __init__(
@@ -40,18 +39,50 @@ class View:
         self.rows, self._key, self._test, self._descending = rows, key, test, descending
         self._fold = fold
         self.open: set[Hashable] = set(opened)
-        self.ids: list[Any] = []
-        self.count = 0
+        self.passing = 0
         """Rows that pass the filter, folded or not."""
         self._group_of: dict[Any, Hashable | None] = {}
         self._groups: dict[Hashable, dict[Any, None]] = {}
         self._placed: dict[Any, SortKey] = {}
-        self._keys: list[SortKey] = []
-        self._order: list[Any] = []
+        self._order: Any = SortedList()
+        self._known = 0
+        """How many entries have a value; those come first."""
         self._late: set[Any] = set()
+        self.version = 0
+        """Counts what has changed the entries or their order."""
+
+    def __len__(self) -> int:
+        return len(self._order)
 
     def __contains__(self, entry: object) -> bool:
         return entry in self._placed
+
+    @overload
+    def __getitem__(self, at: int) -> Any: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[Any]: ...
+    def __getitem__(self, at: int | slice) -> Any:
+        if isinstance(at, slice):
+            return [self[i] for i in range(*at.indices(len(self)))]
+        if at < 0:
+            at += len(self)
+        return self._order[self._turned(at)][1]
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self._descending:
+            return (entry for _, entry in self._order)
+        return (self[i] for i in range(len(self)))
+
+    def index(self, entry: Any, start: int = 0, stop: int | None = None) -> int:
+        """Where an entry stands. Raises ValueError when it is not shown."""
+        placed = self._placed.get(entry)
+        if placed is None:
+            raise ValueError(f"{entry!r} is not shown")
+        return self._turned(self._order.bisect_left((placed,)))
+
+    def _turned(self, at: int) -> int:
+        """From the order of keys to the order on view, and back."""
+        return self._known - 1 - at if self._descending and at < self._known else at
 
     def members(self, entry: Hashable) -> list[Any]:
         """The rows behind a group, or nothing for a row."""
@@ -90,12 +121,11 @@ class View:
                 _sorted(runs[at])
                 yield
             runs = runs[::2]
-        self._keys = [key for key, _ in runs[0]]
-        self._order = [entry for _, entry in runs[0]]
-        self._publish()
+        self._order = SortedList(runs[0])
+        self._known = self._order.bisect_left(((1,),))
 
     def update(self, changed: Iterable[Any], ctx: Context, *, hold: bool = True) -> bool:
-        """Take changed rows; with `hold` entries that are shown keep their places. True when `ids` has changed."""
+        """Take changed rows; with `hold` entries that are shown keep their places. True when the entries or their order have changed."""
         touched: dict[Any, None] = {}
         for row_id in changed:
             row = self.rows.get(row_id)
@@ -126,14 +156,14 @@ class View:
     def _enter(self, row_id: Any, row: Any) -> Hashable | None:
         group = self._fold(row) if self._fold is not None else None
         self._group_of[row_id] = group
-        self.count += 1
+        self.passing += 1
         if group is not None:
             self._groups.setdefault(group, {})[row_id] = None
         return group
 
     def _leave(self, row_id: Any, touched: dict[Any, None]) -> None:
         group = self._group_of.pop(row_id)
-        self.count -= 1
+        self.passing -= 1
         touched[row_id] = None
         if group is not None:
             del self._groups[group][row_id]
@@ -156,7 +186,8 @@ class View:
         """Where an entry belongs; None when it is not shown. `moving` has the new keys of groups that move now."""
         members = self._groups.get(entry) if entry not in self._group_of else None
         if members is not None:
-            return (*min(self._key(self.rows[i], ctx) for i in members), 0) if len(members) > 1 else None
+            least = min(self._key(self.rows[i], ctx) for i in members) if len(members) > 1 else None
+            return None if least is None else (*least, int(self._descending))
         if entry not in self._group_of:
             return None
         key = self._key(self.rows[entry], ctx)
@@ -166,7 +197,8 @@ class View:
         if group not in self.open:
             return None
         above = moving.get(group) or self._placed.get(group) or self._key_of(group, ctx)
-        return None if above is None else (*above[:4], 1, *key)
+        # A group's rows stand right behind it on view, and before whatever follows.
+        return None if above is None else (*above[:-1], int(not self._descending), *key)
 
     def _place(self, touched: Mapping[Any, None], ctx: Context, hold: bool) -> bool:
         gone: list[Any] = []
@@ -187,50 +219,14 @@ class View:
                 new[entry] = key
         if not gone and not new:
             return False
-        self._take_out(gone)
-        self._put_in([(key, entry) for entry, key in new.items()])
-        self._publish()
-        return True
-
-    def _take_out(self, gone: list[Any]) -> None:
-        if len(gone) > _MANY:
-            leaving = set(gone)
-            left = [(k, e) for k, e in zip(self._keys, self._order, strict=True) if e not in leaving]
-            self._keys, self._order = [k for k, _ in left], [e for _, e in left]
-        else:
-            for entry in gone:
-                at = bisect_left(self._keys, self._placed[entry])
-                del self._keys[at], self._order[at]
         for entry in gone:
-            del self._placed[entry]
-
-    def _put_in(self, new: list[tuple[SortKey, Any]]) -> None:
-        for key, entry in new:
+            self._order.remove((self._placed.pop(entry), entry))
+        for entry, key in new.items():
             self._placed[entry] = key
-        if len(new) > _MANY:
-            both = [*zip(self._keys, self._order, strict=True), *_sorted(new)]
-            both = _sorted(both)
-            self._keys, self._order = [k for k, _ in both], [e for _, e in both]
-            return
-        for key, entry in new:
-            at = bisect_left(self._keys, key)
-            self._keys.insert(at, key)
-            self._order.insert(at, entry)
-
-    def _publish(self) -> None:
-        if not self._descending:
-            self.ids = list(self._order)
-            return
-        known = bisect_left(self._keys, (1,))
-        self.ids, held = [], []
-        for entry in reversed(self._order[:known]):
-            if self._group_of.get(entry) in self.open and entry in self._group_of:
-                held.append(entry)  # stands below its group, which comes next
-            else:
-                self.ids.append(entry)
-                self.ids += held
-                held = []
-        self.ids += held + self._order[known:]
+            self._order.add((key, entry))
+        self._known = self._order.bisect_left(((1,),))
+        self.version += 1
+        return True
 
 
 def _sorted(pairs: list[tuple[SortKey, Any]]) -> list[tuple[SortKey, Any]]:

@@ -13,13 +13,14 @@ from textual.containers import Container, Horizontal
 from slinkytui.backend import FleetNode, NodeId, Row, RowId, Table
 from slinkytui.kinds import KINDS
 from slinkytui.kinds.freshness import sources_of, worst
-from slinkytui.screens.brushing import PANES, Brush, relatives
+from slinkytui.kinds.view import View
+from slinkytui.screens.brushing import PANES, Brush, device_cells, relatives
 from slinkytui.screens.detail import DetailScreen
 from slinkytui.screens.frame import footer_parts, header_parts, strip_parts
 from slinkytui.screens.lists import LIST_BINDINGS, ListScreen
 from slinkytui.screens.pane import Framed, KindPane
 from slinkytui.widgets.bars import Bar
-from slinkytui.widgets.heatgrid import Devices, HeatGrid
+from slinkytui.widgets.heatgrid import Devices, HeatGrid, Lit
 from slinkytui.widgets.table import ResourceTable
 
 _LISTS: Final = ("nodesets", "nodes", "jobs")
@@ -62,7 +63,7 @@ class Board(ListScreen):
     def __init__(self) -> None:
         super().__init__()
         self._focused = "nodes"
-        self._brushed = Brush()
+        self._brushed = Brush(None, {})
         self._grid_key = (0, 0, -1)
         self._grid_ids: tuple[list[Any], int, int, int] = ([], 0, 0, 0)
 
@@ -164,7 +165,6 @@ class Board(ListScreen):
             pane.retitle()
         elif pane is not None and pane.filter_text:
             pane.narrow("")
-            self.changed_filter()
         else:
             self.remove_class("-zoomed")
             self.call_after_refresh(self.tick)
@@ -195,12 +195,15 @@ class Board(ListScreen):
             self._brush()
             self.refresh_bindings()
 
-    def changed_filter(self) -> None:
-        self._grid()
+    def on_kind_pane_shown(self, event: KindPane.Shown) -> None:
+        event.stop()
+        if event.pane.id == "nodes":
+            self._grid()
 
     def refill(self) -> None:
         for name in _LISTS:
             self._list(name).fill()
+        self._grid()
         self._brush()
         self.tick()
 
@@ -211,19 +214,21 @@ class Board(ListScreen):
                 pane.take(changed[pane.kind.table])
             elif Table.SOURCES in changed:
                 pane.retitle()
+        if Table.SOURCES in changed:
+            self._grid()
         self._brush()
         self._bars()
 
     def tick(self) -> None:
         for name in _LISTS:
             self._list(name).tick()
-        self._grid()
         self._bars()
 
     def _bars(self) -> None:
         app = self.slinky
         self.query_one("#header", Bar).say(*header_parts(app))
-        self.query_one("#strip", Bar).say(strip_parts(app.tally, app.now()))
+        nodes, jobs = app.knows(Table.NODES), app.knows(Table.JOBS)
+        self.query_one("#strip", Bar).say(strip_parts(app.tally, app.now(), nodes_known=nodes, jobs_known=jobs))
         self.query_one("#tabs", Bar).say(self._tabs())
         self.query_one("#footer", Bar).say(footer_parts(self))
 
@@ -233,9 +238,9 @@ class Board(ListScreen):
         bad = " ".join(f"{g}{tally.glyphs[g]}" for g in ("✖", "▼", "▽") if tally.glyphs[g])
         words = {
             "nodesets": f"1 NodeSets {self._list('nodesets').view_count}",
-            "nodes": f"2 Nodes {len(tally.nodes):,} {bad}".strip(),
+            "nodes": f"2 Nodes {len(tally.nodes) if self.slinky.knows(Table.NODES) else '–'} {bad}".strip(),
             "gpus": f"3 GPUs {used}",
-            "jobs": f"4 Jobs R{tally.running:,} PD{tally.pending:,}",
+            "jobs": f"4 Jobs R{tally.running:,} PD{tally.pending:,}" if self.slinky.knows(Table.JOBS) else "4 Jobs –",
         }
         parts: list[tuple[str, str]] = []
         for name, word in words.items():
@@ -259,8 +264,9 @@ class Board(ListScreen):
                 cast("set[Hashable]", lit.get(name, set())) if name != self._focused else set()
             )
         self.query_one("#chain", Bar).say(chain)
-        self._brushed = Brush(row)
-        self._grid()
+        self._brushed = Brush(row, ctx.lookup.rows(Table.NODES) if ctx is not None else {})
+        self.query_one(HeatGrid).light(cast("Lit", self._brushed.lit))
+        self._grid_title()
 
     def _grid(self) -> None:
         """The devices of the nodes that the list of nodes shows, in its order."""
@@ -268,16 +274,20 @@ class Board(ListScreen):
         if ctx is None or view is None:
             return
         rows = ctx.lookup.rows(Table.NODES)
-        ids, longest, most, total = self._with_gpus(view.ids, rows)
+        ids, longest, most, _ = self._with_gpus(view, rows)
 
         def devices(node_id: Hashable) -> Devices:
             node = rows.get(cast(NodeId, node_id))
-            return self._brushed.devices(node) if isinstance(node, FleetNode) else Devices("", "")
+            return Devices(node.id.name, device_cells(node)) if isinstance(node, FleetNode) else Devices("", "")
 
         quiet = worst(sources_of(Table.NODES, self.slinky.sources()))
         grid.stale = quiet is not None
-        grid.empty = "no GPUs on these nodes" if view.ids else "no nodes"
+        grid.empty = "no GPUs on these nodes" if view else "no nodes"
         grid.show(ids, devices, longest, most)
+        self._grid_title()
+
+    def _grid_title(self) -> None:
+        total = self._grid_ids[3]
         tally = self.slinky.tally
         hole = tally.largest_hole()
         parts = [f"{total:,}", f"largest hole {hole[1]} ({hole[0]})" if hole is not None else ""]
@@ -286,11 +296,11 @@ class Board(ListScreen):
             f"GPUs  brush: {self._brushed.label}" if self._brushed.label else "GPUs", " · ".join(p for p in parts if p)
         )
 
-    def _with_gpus(self, ids: list[Any], rows: Any) -> tuple[list[Any], int, int, int]:
+    def _with_gpus(self, view: View, rows: Any) -> tuple[list[Any], int, int, int]:
         """Nodes with devices: their ids, the longest name, the most devices on one, all devices."""
-        key = (id(ids), len(ids), self.slinky.tally.gpus)
+        key = (id(view), view.version, self.slinky.tally.gpus)
         if key != self._grid_key:
-            nodes: list[Row] = [n for i in ids if isinstance(n := rows.get(i), FleetNode) and n.gpus_total]
+            nodes: list[Row] = [n for i in view if isinstance(n := rows.get(i), FleetNode) and n.gpus_total]
             found = cast("list[FleetNode]", nodes)
             self._grid_key = key
             self._grid_ids = (

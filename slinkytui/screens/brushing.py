@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
-from slinkytui.backend import FleetNode, Gpu, GpuId, Job, NodeId, Row, RowId, Table, expand_hostlist
+from slinkytui.backend import FleetNode, Gpu, Job, NodeId, Row, RowId, Table, expand_hostlist
 from slinkytui.kinds import KINDS
 from slinkytui.kinds.base import Context
 from slinkytui.kinds.states import node_state
-from slinkytui.widgets.heatgrid import Devices
 
 PANES: Final = ("nodesets", "nodes", "gpus", "jobs")
 
@@ -39,38 +39,29 @@ def device_cells(node: FleetNode) -> str:
 
 
 class Brush:
-    """What is lit in the grid: the devices of a job, or all of some nodes that hold none."""
+    """What a row lights in the grid: the devices of a job, those of an idle node, one device. `label` names it."""
 
-    def __init__(self, row: Row | None = None) -> None:
+    def __init__(self, row: Row | None, nodes: Mapping[RowId, Row]) -> None:
         self.label = ""
-        self._devices: dict[NodeId, frozenset[int]] = {}
-        self._counted: set[NodeId] = set()
-        self._whole: NodeId | None = None
+        self.lit: dict[NodeId, frozenset[int]] = {}
         if isinstance(row, Job):
             self.label = f"job {row.id}"
-            for at, host in enumerate(expand_hostlist(row.nodes) if row.nodes else ()):
-                detail = row.gres_detail[at] if at < len(row.gres_detail) else ""
-                found = _indexes(detail)
-                node = NodeId(row.id.cluster, host)
-                if found is not None:
-                    self._devices[node] = found
-                elif row.gpus:
-                    self._counted.add(node)
-        elif isinstance(row, FleetNode):
-            self._whole = row.id
-        elif isinstance(row, Gpu) and isinstance(row.id, GpuId):
-            self._devices[NodeId(row.id.cluster, row.id.node)] = frozenset({row.id.device})
+            self._job(row, nodes)
+        elif isinstance(row, FleetNode) and not row.gpus_used:
+            self.lit[row.id] = frozenset(range(len(row.gpu_cells)))
+        elif isinstance(row, Gpu):
+            self.lit[NodeId(row.id.cluster, row.id.node)] = frozenset({row.id.device})
 
-    def devices(self, node: FleetNode) -> Devices:
-        """A node's cells, with those that are lit."""
-        cells = device_cells(node)
-        lit = self._devices.get(node.id, frozenset())
-        if node.id in self._counted and node.jobs is not None and len(node.jobs) == 1:
-            # Slurm gives no index, but nobody else is on this node.
-            lit = frozenset(at for at, c in enumerate(cells) if c in "us")
-        if node.id == self._whole and not node.gpus_used:
-            lit = frozenset(range(len(cells)))
-        return Devices(node.id.name, cells, lit)
+    def _job(self, job: Job, nodes: Mapping[RowId, Row]) -> None:
+        for at, host in enumerate(expand_hostlist(job.nodes) if job.nodes else ()):
+            found = _indexes(job.gres_detail[at] if at < len(job.gres_detail) else "")
+            node_id = NodeId(job.id.cluster, host)
+            node = nodes.get(node_id)
+            if found is not None:
+                self.lit[node_id] = found
+            elif job.gpus and isinstance(node, FleetNode) and node.jobs is not None and len(node.jobs) == 1:
+                # Slurm gives no index, but nobody else is on this node.
+                self.lit[node_id] = frozenset(i for i, c in enumerate(node.gpu_cells) if c in "us")
 
 
 def _indexes(detail: str) -> frozenset[int] | None:

@@ -67,9 +67,9 @@ def _freshness(word: str, sources: list[Source], now: float) -> Parts:
     return [(f"   {word} ", "muted"), ("●", "text"), (f" {coarse(since_s)}" if polled else "", "muted")]
 
 
-def strip_parts(tally: Tally, now: float) -> Parts:
-    """Capacity in one line: what is there, what is free, who waits."""
-    parts: Parts = [(f"nodes {len(tally.nodes):,} ", "text")]
+def strip_parts(tally: Tally, now: float, *, nodes_known: bool, jobs_known: bool) -> Parts:
+    """Capacity in one line: what is there, what is free, who waits. What no server has told yet is `–`."""
+    parts: Parts = [(f"nodes {len(tally.nodes):,} " if nodes_known else "nodes – ", "text")]
     for glyph in _GLYPHS:
         if tally.glyphs[glyph]:
             parts.append((f" {glyph} {tally.glyphs[glyph]:,}", _TOKENS.get(glyph, "muted")))
@@ -82,8 +82,9 @@ def strip_parts(tally: Tally, now: float) -> Parts:
             (f"  free {free}, {tally.whole:,} whole node{'' if tally.whole == 1 else 's'}", "text"),
         ]
     else:
-        parts.append(("no GPUs", "muted"))
-    parts += [(" │ ", "muted"), (f"jobs R {tally.running:,}  PD {tally.pending:,}", "text")]
+        parts.append(("no GPUs" if nodes_known else "GPUs –", "muted"))
+    jobs = f"jobs R {tally.running:,}  PD {tally.pending:,}" if jobs_known else "jobs R –  PD –"
+    parts += [(" │ ", "muted"), (jobs, "text")]
     if tally.oldest_wait is not None and now > tally.oldest_wait:
         parts.append((f"  oldest {age(tally.oldest_wait, now)}", "muted"))
     return parts
@@ -131,5 +132,6 @@ def _words(active: ActiveBinding, pane: Any) -> str:
     """`J` and `o` say where they lead from this kind."""
     if pane is not None and active.binding.action in ("owner", "other"):
         kind = getattr(pane.kind, active.binding.action)
-        return f"its {KINDS[kind].title.removesuffix('s')}" if kind else ""
+        word = KINDS[kind].title.removesuffix("s") if kind else ""
+        return f"its {word.lower() if word.istitle() else word}" if kind else ""
     return active.binding.description

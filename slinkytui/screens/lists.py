@@ -41,10 +41,12 @@ LIST_BINDINGS: Final[list[BindingType]] = [
 
 
 class ListScreen(VerbScreen):
-    """Needs `active_pane`; `changed_filter` is told when the pane's rows follow another filter."""
+    """Needs `active_pane`."""
 
-    def changed_filter(self) -> None:
-        """The rows on view are others now."""
+    @property
+    def alive(self) -> bool:
+        """Whether all parts are there: a screen is taken apart from its leaves."""
+        return self.is_mounted and bool(self.query(ResourceTable)) and bool(self.query("#footer"))
 
     def take(self, changed: dict[Table, set[RowId]]) -> None:
         """Rows have changed."""
@@ -64,14 +66,10 @@ class ListScreen(VerbScreen):
             return
         before = pane.filter_text
 
-        def typed(text: str) -> None:
-            pane.narrow(text)
-            self.changed_filter()
-
         def done(text: str | None) -> None:
-            typed(before if text is None else text)
+            pane.narrow(before if text is None else text)
 
-        self.app.push_screen(Prompt("/", FILTER_HINT, before, typed), done)
+        self.app.push_screen(Prompt("/", FILTER_HINT, before, pane.narrow), done)
 
     async def action_sort(self) -> None:
         self.run_worker(self._sort(), exit_on_error=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Hashable, Iterable
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
+from textual.message import Message
 
 from slinkytui.backend import Row, RowId, UsageError
 from slinkytui.kinds.base import Column, Context, Kind, RowGroup
@@ -26,7 +28,9 @@ if TYPE_CHECKING:
 
 _SMALL: Final = 2_000
 """So many rows are taken at once; more in slices, with the loop free between them."""
-_SLICE: Final = 300
+_SLICE: Final = 100
+_BUDGET_S: Final = 0.004
+"""How long a list may keep the loop that also hears the keys."""
 _QUIET_S: Final = 3.0
 """A list sorts itself anew when nobody has moved in it for this long."""
 
@@ -40,6 +44,8 @@ class Framed(Vertical):
     Framed.-plain { border: ascii $border; }
     Framed.-plain:focus-within { border: ascii $accent; }
     """
+
+    _entitled = ""
 
     def on_mount(self) -> None:
         self.set_class(self.slinky.palette.plain, "-plain")
@@ -56,11 +62,23 @@ class Framed(Vertical):
         line = "-" if plain else "━" if self.has_focus_within else "─"
         right = fit(right, max(0, room - len(left) - 3)).rstrip() if len(left) + len(right) + 3 > room else right
         text = f"{left} {line * max(1, room - len(left) - len(right) - 2)} {right}" if right else left
-        self.border_title = Content(in_ascii(text) if plain else text)
+        if text != self._entitled:
+            self._entitled = text
+            self.border_title = Content(in_ascii(text) if plain else text)
 
 
 class KindPane(Framed):
     """`table` holds the rows of `kind` that pass the filter."""
+
+    class Shown(Message):
+        """The rows on view, their order or their cells are others now."""
+
+        def __init__(self, pane: KindPane) -> None:
+            super().__init__()
+            self.pane = pane
+
+        def can_replace(self, message: Message) -> bool:
+            return isinstance(message, KindPane.Shown) and message.pane is self.pane
 
     def __init__(self, kind: Kind, *, wide: bool = False, filter_text: str = "", **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -82,7 +100,7 @@ class KindPane(Framed):
 
     @property
     def view_count(self) -> int:
-        return self.view.count if self.view is not None else 0
+        return self.view.passing if self.view is not None else 0
 
     def columns(self) -> list[Column]:
         """What a person chose, else what the kind shows at this width."""
@@ -144,7 +162,8 @@ class KindPane(Framed):
     async def _build(self, view: View, ctx: Context) -> None:
         for _ in view.build(ctx):
             await asyncio.sleep(0)
-        self.view, self._busy = view, False
+        self.view = view
+        gc.freeze()  # what a long list holds stays: collections need not walk it again and again
         self._show(ctx)
         await self._drain()
 
@@ -154,7 +173,7 @@ class KindPane(Framed):
         ctx = self.slinky.context
         if ctx is None or self._busy:
             return
-        if self.view is None:
+        if self.view is None or len(self._pending) > max(_SMALL, len(self.view) // 4):
             self.fill()
         elif len(self._pending) <= _SLICE:
             self._apply(self._pending, ctx)
@@ -167,11 +186,16 @@ class KindPane(Framed):
     async def _drain(self) -> None:
         self._busy = True
         while self._pending:
-            ids = list(self._pending)[:_SLICE]
-            self._pending.difference_update(ids)
+            if self.view is not None and len(self._pending) > max(_SMALL, len(self.view) // 4):
+                self.fill()  # takes over from here
+                return
+            ids, until = self._pending, monotonic() + _BUDGET_S
+            self._pending = set()
             ctx = self.slinky.context
-            if ctx is not None:
-                self._apply(ids, ctx)
+            while ids and ctx is not None and monotonic() < until:
+                self._apply([ids.pop() for _ in range(min(len(ids), 20))], ctx)
+            self._pending |= ids
+            self.table.realign()
             await asyncio.sleep(0)
         self._busy = False
         ctx = self.slinky.context
@@ -228,8 +252,9 @@ class KindPane(Framed):
             "no row passes the filter: esc clears it" if self.filter_text and rows else self._why_empty()
         )
         if view is not None:
-            self.table.show(heads, view.ids, cells, flag, view.__contains__)
+            self.table.show(heads, view, cells, flag, view.__contains__)
         self.retitle()
+        self.post_message(self.Shown(self))
 
     def _title_of(self, column: Column) -> str:
         if column.field != self.sort_field:
@@ -242,8 +267,10 @@ class KindPane(Framed):
         if ctx is None or reader is None:
             self.entitle(self.kind.title, "")
             return
-        total, shown = len(ctx.lookup.rows(self.kind.table)), self.view.count if self.view is not None else 0
+        total, shown = len(ctx.lookup.rows(self.kind.table)), self.view.passing if self.view is not None else 0
         right = f"{shown:,}" if shown == total else f"{shown:,} of {total:,}"
+        if not total and not self.slinky.knows(self.kind.table):
+            right = "–"
         if self.filter_text:
             right += f" / {self.filter_text}"
         if self.problem:
@@ -295,7 +322,7 @@ class KindPane(Framed):
             return []
         rows = ctx.lookup.rows(self.kind.table)
         ids: dict[Any, None] = {}
-        for entry in self.view.ids:
+        for entry in self.view:
             ids.update(dict.fromkeys(self.view.members(entry) if isinstance(entry, RowGroup) else [entry]))
         return [row for i in ids if (row := rows.get(i)) is not None]
 
@@ -303,6 +330,9 @@ class KindPane(Framed):
         reader = self.slinky.reader
         if reader is None or self.kind.table not in reader.ready:
             return "loading …"
+        if not self.slinky.knows(self.kind.table):
+            quiet = worst(sources_of(self.kind.table, self.slinky.sources()))
+            return f"not known: {quiet.error}" if quiet is not None else "asking …"
         where = reader.hello.namespace if reader.hello is not None else ""
         hints = {
             "nodesets": f"no NodeSets in {where or 'any namespace'}: `:ns` other namespaces, or\n"

@@ -24,6 +24,7 @@ class Bar(Static):
         super().__init__("", markup=False, **kwargs)
         self._palette = palette
         self._shown: tuple[Parts, Parts, int] | None = None
+        self._height = 0
 
     def say(self, left: Parts, right: Parts = ()) -> None:
         now = (tuple(left), tuple(right), self.size.width)
@@ -31,12 +32,13 @@ class Bar(Static):
             return
         self._shown = now
         text = Text(no_wrap=True, overflow="ellipsis", end="")
-        room = max(1, self.size.width - 2)
-        for at, line in enumerate(_lines(left)):
+        room, lines = max(1, self.size.width - 2), _lines(left)
+        for at, line in enumerate(lines):
             if at:
                 text.append("\n")
             self._line(text, line, right if at == 0 else (), room)
-        self.update(text)
+        self.update(text, layout=len(lines) != self._height)
+        self._height = len(lines)
 
     def _line(self, text: Text, left: Parts, right: Parts, room: int) -> None:
         """The right part stays whole: it has what needs a person."""

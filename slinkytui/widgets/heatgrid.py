@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -30,11 +30,15 @@ _EIGHTHS: Final = "▁▂▃▄▅▆▇█"
 
 
 class Devices(NamedTuple):
-    """A node's devices: a letter each (u f s d x ?), and the indexes that are brushed."""
+    """A node's devices: a letter each (u f s d x ?)."""
 
     name: str
     cells: str
-    brushed: frozenset[int] = frozenset()
+
+
+Lit = Mapping[Hashable, frozenset[int]]
+"""The devices that are brushed, by node."""
+_NONE: Final[frozenset[int]] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -92,6 +96,8 @@ class HeatGrid(LineView):
         self._ids: Sequence[Hashable] = ()
         self._make: Callable[[Hashable], Devices] = lambda node: Devices("", "")
         self._longest = self._most = 0
+        self._lines: dict[int, tuple[Devices, ...]] = {}
+        self._lit: Lit = {}
         self._at = 0
         self._shape = Shape(0, 1, True)
 
@@ -103,14 +109,28 @@ class HeatGrid(LineView):
         """Nodes in order; `name` and `devices` are the longest name and the most devices among them."""
         before = self.cursor
         self._ids, self._make, self._longest, self._most = ids, make, name, devices
+        self._lines.clear()
         if before is not None and self.cursor != before:
             self._at = ids.index(before) if before in ids else min(self._at, max(0, len(ids) - 1))
         self._size_up()
         self.sync()
 
+    def light(self, lit: Lit) -> None:
+        """Brush these devices, and no others."""
+        self._lit = lit
+        self.sync()
+
     def on_resize(self) -> None:
+        self._lines.clear()
         self._size_up()
         self.sync()
+
+    def _line(self, at: int) -> tuple[Devices, ...]:
+        found = self._lines.get(at)
+        if found is None:
+            across = self._shape.across
+            found = self._lines[at] = tuple(self._make(i) for i in self._ids[at * across : (at + 1) * across])
+        return found
 
     def _size_up(self) -> None:
         self._shape = shape_of(len(self._ids), self._longest, self._most, self.size.width, self.size.height)
@@ -123,14 +143,19 @@ class HeatGrid(LineView):
 
     def line_signature(self, at: int) -> object:
         across = self._shape.across
-        part = self._ids[at * across : (at + 1) * across]
+        part = self._line(at)
         here = self._at - at * across if self._at // across == at else -1
-        return (here, tuple(self._make(i) for i in part)) if part else None
+        lit = (
+            ()
+            if not self._lit
+            else tuple((i, self._lit[i]) for i in self._ids[at * across : (at + 1) * across] if i in self._lit)
+        )
+        return (here, part, lit) if part else None
 
     def render_line(self, y: int) -> Strip:
         width, shape = self.size.width, self._shape
         line = y + int(self.scroll_offset.y)
-        part = [self._make(i) for i in self._ids[line * shape.across : (line + 1) * shape.across]]
+        part = self._line(line)
         if not part:
             words = self.empty if y == 0 and not self._ids else ""
             return Strip([Segment(fit(self.say(words), width), self._styles["muted"])], width)
@@ -138,30 +163,31 @@ class HeatGrid(LineView):
         if not shape.single:
             segments.append(Segment(fit(self.say(part[0].name), shape.name) + " ", self._styles["muted"]))
         for at, node in enumerate(part):
-            here = line * shape.across + at == self._at
+            number = line * shape.across + at
+            here, lit = number == self._at, self._lit.get(self._ids[number], _NONE)
             back = (
                 Style(bgcolor=self.palette.cursor if self.has_focus else self.palette.cursor_off) if here else Style()
             )
             if shape.single:
                 style = self._styles["accent" if here and self.has_focus else "muted"] + back
                 segments.append(Segment(fit(self.say(node.name), shape.name) + " ", style))
-                segments += [self._cell(node, i, back) for i in range(len(node.cells))]
+                segments += [self._cell(node, i, lit, back) for i in range(len(node.cells))]
                 segments.append(Segment(" " * (self._most - len(node.cells) + 2)))
             else:
-                segments.append(self._whole(node, back))
+                segments.append(self._whole(node, lit, back))
         dim = Style(dim=True) if self.stale else Style()
         return Strip([Segment(self.say(s.text), (s.style or Style()) + dim) for s in segments]).adjust_cell_length(
             width
         )
 
-    def _cell(self, node: Devices, at: int, back: Style) -> Segment:
+    def _cell(self, node: Devices, at: int, lit: frozenset[int], back: Style) -> Segment:
         glyph, token = _GLYPHS.get(node.cells[at], _GLYPHS["?"])
-        if at in node.brushed:
+        if at in lit:
             return Segment("█", self._styles["accent"] + back)
         return Segment(glyph, self._styles[token] + back)
 
-    def _whole(self, node: Devices, back: Style) -> Segment:
-        if node.brushed:
+    def _whole(self, node: Devices, lit: frozenset[int], back: Style) -> Segment:
+        if lit:
             return Segment("█", self._styles["accent"] + back)
         worst = next((c for c in "xd?" if c in node.cells), "")
         if worst:

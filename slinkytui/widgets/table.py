@@ -153,16 +153,23 @@ class ResourceTable(LineView):
         if changed:
             self._seen.clear()
             self._news.clear()
-        before, line = self._cursor, self._at
-        self._place_cursor()
-        self.virtual_size = Size(self.size.width, len(ids) + 1)
-        if self._cursor == before and self._at != line and line and int(self.scroll_offset.y):
-            self.scroll_to(y=max(0, int(self.scroll_offset.y) + self._at - line), animate=False, force=True)
+        before = self._cursor
+        self.realign()
+        size = Size(self.size.width, len(ids) + 1)
+        if self.virtual_size != size:
+            self.virtual_size = size
         self._note_news()
         self._measure(grow_only=not changed and len(self._widths) == len(heads))
         self.sync()
         if self._cursor != before:
             self.post_message(self.Highlighted(self, self._cursor))
+
+    def realign(self) -> None:
+        """The rows have moved: the cursor stays on its row, and that row on its line."""
+        before, line = self._cursor, self._at
+        self._place_cursor()
+        if self._cursor == before and self._at != line and line and int(self.scroll_offset.y):
+            self.scroll_to(y=max(0, int(self.scroll_offset.y) + self._at - line), animate=False, force=True)
 
     def age(self) -> None:
         """Time has passed: draw ages anew and let news grow old."""
@@ -221,9 +228,11 @@ class ResourceTable(LineView):
         if not self.ids:
             self._cursor, self._at = None, 0
             return
-        if self._at < len(self.ids) and self.ids[self._at] == self._cursor:
+        if self.moved_at == float("-inf"):
+            self._at = 0  # nobody has chosen a row yet: the list may still be filling
+        elif self._at < len(self.ids) and self.ids[self._at] == self._cursor:
             return
-        if self._cursor is not None:
+        elif self._cursor is not None:
             try:
                 self._at = self.ids.index(self._cursor)
             except ValueError:
