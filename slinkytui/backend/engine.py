@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from difflib import get_close_matches
 from typing import Any, Final
 
 import msgspec
@@ -29,18 +30,25 @@ from slinkytui.backend.kube.transport import KubeTransport
 from slinkytui.backend.kube.watch import Watcher
 from slinkytui.backend.models import Ask, Cluster, FleetNode, JobId, Key, NodeId, Plan, Row, RowId, Source, Table
 from slinkytui.backend.options import Options
+from slinkytui.backend.rights import Rights
 from slinkytui.backend.server import FeedServer
 from slinkytui.backend.simprocess import SimProcess, start_sim
 from slinkytui.backend.store import Store
 
 _SAME: Final = (
     Table.CLUSTERS, Table.SOURCES, Table.JOBS, Table.PARTITIONS, Table.RESERVATIONS, Table.PODS, Table.KUBENODES,
-    Table.EVENTS, Table.CONTROLLERS, Table.LOGINSETS, Table.RESTAPIS,
+    Table.EVENTS, Table.CONTROLLERS, Table.LOGINSETS, Table.RESTAPIS, Table.ACCOUNTINGS, Table.TOKENS, Table.NAMESPACES,
+    Table.OPERATORS,
 )  # fmt: skip
 """Tables that the readers see as the clients gave them."""
 _PAUSE_S: Final = 0.1
 
 log = logging.getLogger(__name__)
+
+
+class _Switch(msgspec.Struct):
+    context: str | None = None
+    namespace: str | None = None
 
 
 class Engine:
@@ -52,9 +60,12 @@ class Engine:
         self.kube: KubeClient | None = None
         self.clusters = Clusters(options, self.facts, self.clock, None)
         self.journal = Journal(options.journal, self.clock, options.actor)
+        self.rights = Rights(self.clusters, None, self.facts, self.clock, read_only=options.read_only)
         self._note = ""
         self._sim: SimProcess | None = None
         self._tasks: list[asyncio.Task[None]] = []
+        self._servers: list[FeedServer] = []
+        self._switching = asyncio.Lock()
         self._since: dict[str, float] = {}
         self._wanted: dict[Table, int] = {}
         self._joined = asyncio.Event()
@@ -74,29 +85,74 @@ class Engine:
             if self.options.kubeconfig or self.options.context or not self.options.slurm:
                 raise
             self._note = f"Slurm only: {error.title}"
-        if self.access is not None:
-            self.kube = KubeClient(KubeTransport(self.access))
-            self.clusters = Clusters(self.options, self.facts, self.clock, self.kube)
+        self._look(self.access)
+
+    def _look(self, access: Access | None) -> None:
+        """Begin to look at what the options name."""
+        self.access = access
+        self.kube = KubeClient(KubeTransport(access)) if access is not None else None
+        self.clusters = Clusters(self.options, self.facts, self.clock, self.kube)
+        self.rights = Rights(self.clusters, self.kube, self.facts, self.clock, read_only=self.options.read_only)
+        if self.kube is not None and access is not None:
             for resource in WATCHED:
                 scope = self.options.namespace if resource.namespaced else ""
-                watcher = Watcher(self.kube, resource, self.facts, self.clock, namespace=scope, note=self.access.server)
+                watcher = Watcher(self.kube, resource, self.facts, self.clock, namespace=scope, note=access.server)
                 self._tasks.append(asyncio.create_task(watcher.run(), name=f"watch {resource.plural}"))
         self.clusters.start_given()
         self._tasks.append(asyncio.create_task(self._keep_joined(), name="join"))
 
-    async def close(self) -> None:
-        for task in self._tasks:
+    async def _look_away(self) -> None:
+        """Stop all that feeds the tables."""
+        tasks, self._tasks = self._tasks, []
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         await self.clusters.close()
         if self.kube is not None:
             await self.kube.close()
+
+    async def close(self) -> None:
+        await self._look_away()
         if self._sim is not None:
             await self._sim.close()
 
     async def serve(self, pipe: Pipe) -> None:
         """Serve one reader until it leaves."""
-        await FeedServer(self.store, pipe, self).run()
+        server = FeedServer(self.store, pipe, self)
+        self._servers.append(server)
+        try:
+            await server.run()
+        finally:
+            self._servers.remove(server)
+
+    async def switch(self, context: str | None, namespace: str | None) -> Hello:
+        """Look at another context or namespace (None keeps the present one). When the new one cannot be had, all
+        stays as it was: raises ConfigError."""
+        async with self._switching:
+            options = msgspec.structs.replace(
+                self.options,
+                context=self.options.context if context is None else context,
+                namespace=self.options.namespace if namespace is None else namespace,
+            )
+            access = self.access
+            if context is not None:
+                known = self.access.contexts if self.access else ()
+                if context not in known:
+                    near = get_close_matches(context, known, 1)
+                    raise ConfigError(
+                        f"no context {context!r}",
+                        hint=f"did you mean {near[0]}?" if near else f"contexts: {', '.join(known)}",
+                    )
+                access = load(options.kubeconfig, options.context)
+            await self._look_away()
+            self.options, self.facts, self._since = options, Store(), {}
+            for table in Table:
+                if table != Table.JOURNAL:
+                    await self.store.replace(table, "", [])
+            self._look(access)
+            for server in self._servers:
+                await server.greet()
+            return self.hello()
 
     async def settled(self, timeout_s: float = 30.0) -> None:
         """Wait until every source has answered or failed once and the picture shows it; for one-shot commands."""
@@ -175,6 +231,8 @@ class Engine:
         await self.store.replace(Table.GPUS, "", gpu_rows(nodes, place(self.look().jobs.values())))
 
     def wanted(self, table: Table, readers: int) -> None:
+        if table == Table.JOURNAL and readers > 0:
+            self.store.upsert(Table.JOURNAL, "", self.journal.tail())
         self._wanted[table] = self._wanted.get(table, 0) + readers
         if table == Table.GPUS and readers > 0:
             nodes = [n for n in self.store.rows(Table.NODES).values() if isinstance(n, FleetNode)]
@@ -196,6 +254,12 @@ class Engine:
             case "raw":
                 table, row_id = msgspec.msgpack.decode(params, type=tuple[Table, bytes])
                 return await self.raw(table, msgspec.msgpack.decode(row_id, type=TYPES[table][1]))
+            case "rights":
+                cluster, namespace = msgspec.msgpack.decode(params, type=tuple[str, str])
+                return await self.rights.of(cluster, namespace)
+            case "switch":
+                asked = msgspec.msgpack.decode(params, type=_Switch)
+                return await self.switch(asked.context, asked.namespace)
             case "refresh":
                 for link in self.clusters.links.values():
                     if link.poller is not None:
@@ -222,6 +286,7 @@ class Engine:
             raise PlanStale("the cluster has changed since this was planned", detail=now.summary, hint="plan again")
         result = await run_plan(now, self._scene(), self.clusters, self.kube, self.journal, progress)
         self._touch(plan)
+        self.store.upsert(Table.JOURNAL, "", self.journal.tail())
         return result
 
     def _touch(self, plan: Plan) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import getpass
 import os
-from collections import deque
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -16,7 +15,7 @@ from slinkytui.backend.clock import Clock
 from slinkytui.backend.errors import SlinkyError
 from slinkytui.backend.models import JournalEntry
 
-_TAIL: Final = 1_000
+_TAIL_BYTES: Final = 500_000
 
 
 class _Line(msgspec.Struct):
@@ -66,7 +65,11 @@ class Journal:
         if not self._path.exists():
             return []
         with self._path.open("rb") as lines:
-            newest = deque(enumerate(lines, 1), maxlen=_TAIL)
+            size = lines.seek(0, os.SEEK_END)
+            lines.seek(max(0, size - _TAIL_BYTES))
+            if size > _TAIL_BYTES:
+                lines.readline()  # the rest of a line that begins before
+            newest = [(lines.tell(), line) for line in iter(lines.readline, b"")]
         out: dict[tuple[str, str, str], JournalEntry] = {}
         done: list[JournalEntry] = []
         for number, raw in newest:

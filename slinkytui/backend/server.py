@@ -72,6 +72,10 @@ class FeedServer:
             for table in list(self._changes):
                 self._drop(table)
 
+    async def greet(self) -> None:
+        """Tell the reader who we are now: it may look at another cluster than before."""
+        await self._pipe.send(self._answers.hello())
+
     async def _take(self, frame: Any) -> None:
         match frame:
             case Subscribe(table=table):

@@ -51,7 +51,8 @@ class Cluster(Row, frozen=True):
 
 
 class JournalEntry(Row, frozen=True):
-    """A step that was done, or only begun (`ok` None: the answer was never written). `number` counts lines of the journal."""
+    """A step that was done, or only begun (`ok` None: the answer was never written). `number` is where
+    its line begins in the journal."""
 
     number: int
     at: float

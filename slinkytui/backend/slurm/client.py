@@ -42,6 +42,8 @@ class SlurmClient:
         self._transport, self._tokens, self._clock = transport, tokens, clock
         self.cluster, self.release, self.version, self.user = cluster, "", "", ""
         self._upgraded = False
+        self._known: dict[str, dict[int, Row]] = {}
+        """The rows of the last full list of a kind, by what was read: most records of a poll are those of the last."""
 
     async def probe(self) -> None:
         """Find the newest version that both speak, and check that the token is taken."""
@@ -312,6 +314,7 @@ class SlurmClient:
         query = shape.query + ((("update_time", str(update_time)),) if update_time else ())
         request = Request("GET", f"/slurm/{self.version}/{shape.path}", query, await self._headers())
         rows: list[Row] = []
+        known, seen = self._known.get(shape.path, {}), dict[int, Row]()
         lost = size = 0
         async with self._transport.send(request) as answer:
             if answer.status == 304:
@@ -321,10 +324,12 @@ class SlurmClient:
             async for chunk in answer.chunks:
                 size += len(chunk)
                 for raw in slicer.feed(chunk):
-                    row = read_row(shape, raw, self.cluster)
+                    mark = hash(raw)
+                    row = known.get(mark) or read_row(shape, raw, self.cluster)
                     if row is None:
                         lost += 1
                     else:
+                        seen[mark] = row
                         rows.append(row)
                     if self._clock.monotonic() > until:
                         await self._clock.sleep(0)
@@ -347,6 +352,7 @@ class SlurmClient:
             else:
                 rows.append(row)
         self._learn(document)
+        self._known[shape.path] = seen
         stamp = stamp_of(document.get("last_update"))
         if update_time and not rows and not stamp:
             # jobs/ answers "no news" with an empty list, last_update 0 and a warning: not "no jobs".

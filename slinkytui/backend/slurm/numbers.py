@@ -18,6 +18,8 @@ class NumberObject(msgspec.Struct, gc=False):
 
 Number = NumberObject | int | float | str | None
 _NO_VALUE: Final = {65534, 4294967294, 18446744073709551614}
+_PLAIN: Final = 65534
+"""Below the least sentinel."""
 _INFINITE: Final = {65535, 4294967295, 18446744073709551615}
 
 
@@ -41,8 +43,12 @@ def whole(value: Number) -> int | None:
     """A whole number; infinite and unset are None (for fields where infinite says nothing)."""
     if value is None:
         return None
-    if type(value) is NumberObject and not value.set:
-        return None
+    if type(value) is NumberObject:
+        if not value.set:
+            return None
+        inner = value.number
+        if type(inner) is int and inner < _PLAIN and not value.infinite:
+            return inner  # almost every number: no further question
     found = number(value)
     return None if found is None or math.isinf(found) else int(found)
 

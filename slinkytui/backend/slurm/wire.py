@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from sys import intern
 from typing import Any, Final
 
 import msgspec
@@ -76,6 +77,9 @@ class ExitCode(msgspec.Struct, gc=False):
     status: Names = None
     return_code: Number = None
     signal: Signal | None = None
+
+
+_NO_CODE: Final = ExitCode()
 
 
 class WireJob(msgspec.Struct, gc=False):
@@ -208,6 +212,21 @@ class WireState(msgspec.Struct, gc=False):
     state: Names = None
 
 
+@lru_cache(1_024)
+def _upper(states: tuple[str, ...]) -> tuple[str, ...]:
+    """Jobs and nodes share few sets of states: one tuple stands for all that are alike."""
+    return tuple(intern(s.upper()) for s in states)
+
+
+def states(value: Names) -> tuple[str, ...]:
+    return _upper(names(value))
+
+
+def shared(text: str | None) -> str:
+    """A text that many rows repeat (users, partitions, reasons): held once."""
+    return intern(text) if text else ""
+
+
 def names(value: Names) -> tuple[str, ...]:
     """A list, a comma text, "" or null."""
     if not value:
@@ -240,14 +259,28 @@ def node_row(w: WireNode, cluster: str) -> SlurmNode:
     gres = _gres(w.gres or "", flags)
     used = _gres(w.gres_used, flags)
     return SlurmNode(
-        NodeId(cluster, w.name), tuple(s.upper() for s in names(w.state)), w.reason or "", w.reason_set_by_user or "",
-        moment(w.reason_changed_at), w.hostname or "", w.address or "", names(w.features), names(w.active_features),
-        names(w.partitions), whole(w.cpus), whole(w.alloc_cpus), None if load is None else load / 100,
-        whole(w.real_memory), whole(w.alloc_memory), whole(w.free_mem), gres or (), used, w.tres or "",
-        w.tres_used or "", w.comment or "", w.extra or "", whole(w.weight), moment(w.boot_time),
-        moment(w.slurmd_start_time), moment(w.last_busy), w.version or "", w.architecture or "",
-        w.operating_system or "", w.topology or "", w.reservation or "", w.instance_type or "", "; ".join(flags),
+        NodeId(cluster, w.name), states(w.state), w.reason or "", w.reason_set_by_user or "",
+        moment(w.reason_changed_at), _alike(w.hostname, w.name), _alike(w.address, w.name), _names(w.features),
+        _names(w.active_features), _names(w.partitions), whole(w.cpus), whole(w.alloc_cpus), None if load is None else load / 100,
+        whole(w.real_memory), whole(w.alloc_memory), whole(w.free_mem), gres or (), used, shared(w.tres),
+        shared(w.tres_used), w.comment or "", w.extra or "", whole(w.weight), moment(w.boot_time),
+        moment(w.slurmd_start_time), moment(w.last_busy), shared(w.version), shared(w.architecture),
+        shared(w.operating_system), shared(w.topology), w.reservation or "", shared(w.instance_type), "; ".join(flags),
     )  # fmt: skip
+
+
+def _alike(text: str | None, name: str) -> str:
+    """Hostname and address are the node's name nearly always."""
+    return name if text == name else text or ""
+
+
+@lru_cache(4_096)
+def _tuple(found: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(intern(f) for f in found)
+
+
+def _names(value: Names) -> tuple[str, ...]:
+    return _tuple(names(value)) if value else ()
 
 
 def job_id(w: WireJob, cluster: str) -> JobId:
@@ -284,27 +317,28 @@ def job_row(w: WireJob, cluster: str) -> Job:
     flags: list[str] = []
     nodes, cpus = whole(w.node_count), whole(w.cpus)
     memory, per_cpu = whole(w.memory_per_node), whole(w.memory_per_cpu)
-    code = w.exit_code or ExitCode()
+    code = w.exit_code or _NO_CODE
     tasks = w.array_task_string or ""
     user = w.user_name or ("" if whole(w.user_id) is None else str(whole(w.user_id)))
+    tres_req, tres_alloc = shared(w.tres_req_str), shared(w.tres_alloc_str)
+    # By position, in the order of Job's fields: this runs 100,000 times a poll.
     return Job(
-        id=job_id(w, cluster), raw_id=w.job_id, states=tuple(s.upper() for s in names(w.job_state)), name=w.name or "",
-        user=user, account=w.account or "", partition=w.partition or "", qos=w.qos or "",
-        state_reason=w.state_reason or "", state_description=w.state_description or "", hold=bool(w.hold),
-        priority=whole(w.priority), tasks=tasks, task_count=_task_count(tasks), nodes=w.nodes or "", node_count=nodes,
-        cpus=cpus, gpus=_job_gpus(w, nodes, flags),
-        memory_mib=memory * (nodes or 1) if memory else per_cpu * cpus if per_cpu and cpus else None,
-        submit_time=moment(w.submit_time), eligible_time=moment(w.eligible_time), start_time=moment(w.start_time),
-        end_time=moment(w.end_time), time_limit_min=number(w.time_limit), exit_status=" ".join(names(code.status)),
-        exit_code=whole(code.return_code), exit_signal=whole(code.signal.id) if code.signal else None,
-        dependency=w.dependency or "", reservation=w.resv_name or "", required_nodes=w.required_nodes or "",
-        features=w.features or "", gres_detail=names(w.gres_detail) if isinstance(w.gres_detail, list) else (),
-        tres_req=w.tres_req_str or "", tres_alloc=w.tres_alloc_str or "", tres_per_node=w.tres_per_node or "",
-        comment=w.comment or "", admin_comment=w.admin_comment or "", extra=w.extra or "", command=w.command or "",
-        directory=w.current_working_directory or "", stdout=w.stdout_expanded or w.standard_output or "",
-        stderr=w.stderr_expanded or w.standard_error or "", container=w.container or "", requeue=w.requeue,
-        restarts=whole(w.restart_cnt), nice=whole(w.nice), flagged="; ".join(flags),
+        job_id(w, cluster), w.job_id, states(w.job_state), shared(w.name), intern(user), shared(w.account),
+        shared(w.partition), shared(w.qos), shared(w.state_reason), shared(w.state_description), bool(w.hold),
+        whole(w.priority), tasks, _task_count(tasks) if tasks else None, w.nodes or "", nodes, cpus,
+        _job_gpus(w, nodes, flags), memory * (nodes or 1) if memory else per_cpu * cpus if per_cpu and cpus else None,
+        moment(w.submit_time), moment(w.eligible_time), moment(w.start_time), moment(w.end_time), number(w.time_limit),
+        _status(code.status), whole(code.return_code), whole(code.signal.id) if code.signal else None,
+        w.dependency or "", w.resv_name or "", w.required_nodes or "", shared(w.features),
+        _names(w.gres_detail) if isinstance(w.gres_detail, list) else (), tres_req, tres_alloc, shared(w.tres_per_node),
+        w.comment or "", w.admin_comment or "", w.extra or "", w.command or "", shared(w.current_working_directory),
+        w.stdout_expanded or w.standard_output or "", w.stderr_expanded or w.standard_error or "", shared(w.container),
+        w.requeue, whole(w.restart_cnt), whole(w.nice), "; ".join(flags) if flags else "",
     )  # fmt: skip
+
+
+def _status(found: Names) -> str:
+    return intern(" ".join(names(found))) if found else ""
 
 
 def _task_count(tasks: str) -> int | None:
@@ -345,7 +379,7 @@ def reservation_row(w: WireReservation, cluster: str) -> Reservation:
 
 
 def state_row(w: WireState, cluster: str) -> JobState:
-    return JobState(str(w.job_id), tuple(s.upper() for s in names(w.state)))
+    return JobState(str(w.job_id), states(w.state))
 
 
 @dataclass(frozen=True)
