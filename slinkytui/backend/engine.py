@@ -89,6 +89,7 @@ class Engine:
 
     def _look(self, access: Access | None) -> None:
         """Begin to look at what the options name."""
+        self.store.borrow(self.facts, _SAME)
         self.access = access
         self.kube = KubeClient(KubeTransport(access)) if access is not None else None
         self.clusters = Clusters(self.options, self.facts, self.clock, self.kube)
@@ -147,7 +148,7 @@ class Engine:
             await self._look_away()
             self.options, self.facts, self._since = options, Store(), {}
             for table in Table:
-                if table != Table.JOURNAL:
+                if table != Table.JOURNAL and table not in _SAME:
                     await self.store.replace(table, "", [])
             self._look(access)
             for server in self._servers:
@@ -191,8 +192,7 @@ class Engine:
             await changes.wake.wait()
             changes.wake.clear()
             began = self.clock.monotonic()
-            for table, ids in changes.take().items():
-                self._copy(table, ids)
+            changes.take()
             self.clusters.discover()
             self.clusters.follow_upgrades()
             if not self._hurried:
@@ -200,12 +200,6 @@ class Engine:
             self._joined.set()
             # The join may take a fifth of a core, whatever its size.
             await self.clock.sleep(max(_PAUSE_S, 4 * (self.clock.monotonic() - began)))
-
-    def _copy(self, table: Table, ids: set[RowId]) -> None:
-        if table in _SAME:
-            held = self.facts.rows(table)
-            self.store.upsert(table, "", [held[i] for i in ids if i in held])
-            self.store.remove(table, "", [i for i in ids if i not in held])
 
     def look(self) -> Facts:
         """The facts as they are now."""

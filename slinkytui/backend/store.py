@@ -45,6 +45,15 @@ class Store:
         self._scopes: dict[tuple[Table, str], set[RowId]] = defaultdict(set)
         self._locks: dict[tuple[Table, str], asyncio.Lock] = defaultdict(asyncio.Lock)
         self._readers: list[Changes] = []
+        self._borrowers: dict[Table, list[Store]] = defaultdict(list)
+
+    def borrow(self, lender: Store, tables: Iterable[Table]) -> None:
+        """Show the lender's tables as our own, in place of what was there: one copy of the rows serves both."""
+        for table in tables:
+            before = set(self._tables[table])
+            self._tables[table] = lender._tables[table]
+            lender._borrowers[table].append(self)
+            self._tell(table, list(before | set(self._tables[table])))
 
     def rows(self, table: Table) -> Mapping[RowId, Row]:
         """The live table, read-only. Do not keep it over an await: copy what is needed."""
@@ -108,6 +117,8 @@ class Store:
             self.version += 1
             for reader in self._readers:
                 reader.note(table, ids)
+            for borrower in self._borrowers.get(table, ()):
+                borrower._tell(table, ids)
 
 
 def _id(row: Row) -> RowId:

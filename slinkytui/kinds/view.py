@@ -125,7 +125,7 @@ class View(Sequence[Any]):
         self._known = self._order.bisect_left(((1,),))
 
     def update(self, changed: Iterable[Any], ctx: Context, *, hold: bool = True) -> bool:
-        """Take changed rows; with `hold` entries that are shown keep their places. True when the entries or their order have changed."""
+        """Take changed rows; with `hold` entries that are shown keep their places. True when anything has moved."""
         touched: dict[Any, None] = {}
         for row_id in changed:
             row = self.rows.get(row_id)

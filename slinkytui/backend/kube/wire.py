@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import lru_cache
+from sys import intern
 from typing import Any
 
 import msgspec
@@ -78,8 +80,14 @@ def when(text: str | None) -> int | None:
         return None
 
 
+@lru_cache(16_384)
+def _pair(key: str, value: str) -> tuple[str, str]:
+    """Objects of a kind repeat their labels: one pair stands for all that are alike."""
+    return intern(key), value
+
+
 def pairs(found: Map) -> Labels:
-    return tuple(sorted(found.items())) if found else ()
+    return tuple(_pair(k, v) for k, v in sorted(found.items())) if found else ()
 
 
 _DROPPED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -91,17 +99,21 @@ def meta_row(m: WireMeta) -> Meta:
     annotations = {k: v for k, v in m.annotations.items() if k != _DROPPED} if m.annotations else None
     return Meta(
         m.uid, m.resource_version, m.generation, when(m.creation_timestamp), when(m.deletion_timestamp),
-        pairs(m.labels), pairs(annotations), owner.kind, owner.name, owner.uid, tuple(m.finalizers or ()),
+        pairs(m.labels), pairs(annotations), intern(owner.kind), intern(owner.name), intern(owner.uid),
+        tuple(intern(f) for f in m.finalizers or ()),
     )  # fmt: skip
 
 
 def key(m: WireMeta) -> Key:
-    return Key(m.namespace, m.name)
+    return Key(intern(m.namespace), m.name)
+
+
+_condition = lru_cache(16_384)(Condition)
 
 
 def condition_rows(found: list[WireCondition] | None) -> tuple[Condition, ...]:
     return tuple(
-        Condition(c.type, c.status, c.reason or "", c.message or "", when(c.last_transition_time)) for c in found or ()
+        _condition(c.type, c.status, c.reason or "", c.message or "", when(c.last_transition_time)) for c in found or ()
     )
 
 
@@ -161,19 +173,19 @@ def _container(c: WireContainer, init: bool) -> ContainerState:
     states = c.state or WireStates()
     if states.terminated is not None:
         ended = states.terminated
-        return ContainerState(c.name, bool(c.ready), c.restart_count or 0, "terminated", ended.reason or "",
-                              ended.exit_code, when(ended.finished_at), c.image or "", init)  # fmt: skip
+        return ContainerState(intern(c.name), bool(c.ready), c.restart_count or 0, "terminated", ended.reason or "",
+                              ended.exit_code, when(ended.finished_at), intern(c.image or ""), init)  # fmt: skip
     running, waiting = states.running, states.waiting
     return ContainerState(
-        c.name, bool(c.ready), c.restart_count or 0, "running" if running else "waiting" if waiting else "",
-        (waiting.reason or "") if waiting else "", None, when(running.started_at) if running else None, c.image or "", init,
+        intern(c.name), bool(c.ready), c.restart_count or 0, "running" if running else "waiting" if waiting else "",
+        (waiting.reason or "") if waiting else "", None, when(running.started_at) if running else None, intern(c.image or ""), init,
     )  # fmt: skip
 
 
 def pod_row(w: WirePod) -> Pod:
     spec, status = w.spec or WirePodSpec(), w.status or WirePodStatus()
     return Pod(
-        key(w.metadata), meta_row(w.metadata), status.phase or "", status.reason or "", spec.node_name or "",
+        key(w.metadata), meta_row(w.metadata), intern(status.phase or ""), status.reason or "", spec.node_name or "",
         status.pod_i_p or "", status.host_i_p or "", spec.hostname or "", spec.subdomain or "", bool(spec.host_network),
         when(status.start_time), condition_rows(status.conditions),
         tuple(_container(c, True) for c in status.init_container_statuses or ())
@@ -224,8 +236,8 @@ def kubenode_row(w: WireKubeNode) -> KubeNode:
         Key("", w.metadata.name), meta_row(w.metadata), bool(spec.unschedulable),
         tuple(f"{t.key}{'=' + t.value if t.value else ''}:{t.effect}" for t in spec.taints or ()),
         condition_rows(status.conditions), tuple((a.type, a.address) for a in status.addresses or ()),
-        can.get("cpu", ""), can.get("memory", ""), int(gpus) if gpus.isdigit() else None, info.kubelet_version or "",
-        info.os_image or "",
+        intern(can.get("cpu", "")), intern(can.get("memory", "")), int(gpus) if gpus.isdigit() else None,
+        intern(info.kubelet_version or ""), intern(info.os_image or ""),
     )  # fmt: skip
 
 
