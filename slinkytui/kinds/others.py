@@ -232,6 +232,7 @@ PROBLEMS = Kind(
             (Line("what", r.text, _problem_token(r, c)), Line("kind", r.kind), Line("since", moment(r.since))),
         ),
     ),
+    summary=lambda r, c: r.text,
     severity=_problem_token,
     raw=False,
 )

@@ -134,7 +134,7 @@ class ColumnChooser(ModalScreen[list[str] | None]):
     DEFAULT_CSS = """
     ColumnChooser { align: center middle; background: transparent; }
     ColumnChooser > Vertical { width: 50; max-width: 100%; height: auto; max-height: 90%; border: heavy $accent; background: $surface; padding: 0 1; }
-    ColumnChooser OptionList { border: none; height: auto; max-height: 24; padding: 0; background: $surface; scrollbar-size-vertical: 1; }
+    ColumnChooser OptionList, ColumnChooser OptionList:focus { border: none; height: auto; max-height: 24; padding: 0; background: $surface; scrollbar-size-vertical: 1; }
     ColumnChooser Static { color: $text-muted; height: auto; }
     """
 

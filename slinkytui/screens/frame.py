@@ -33,7 +33,7 @@ def header_parts(app: SlinkyApp) -> tuple[Parts, Parts]:
     where = " ▸ ".join(p for p in (hello.context, hello.namespace, ",".join(clusters[:2])) if p) or hello.note
     parts: Parts = [("slinkytui", "accent")] if app.size.width >= 100 else []
     if hello.sim:
-        parts.append((f" SIM {hello.sim} ×{hello.sim_speed:g} ", "info"))
+        parts.append((f"{' ' if parts else ''}SIM {hello.sim} ×{hello.sim_speed:g} ", "info"))
     parts.append((f"  {where}" if parts else where, "text"))
     sources = app.sources()
     for word, prefix in (("k8s", "kubernetes/"), ("slurm", "slurm/")):
@@ -102,7 +102,7 @@ def footer_parts(screen: Screen[Any]) -> Parts:
     """The live bindings in two lines, the row's own first; a verb that is refused here is grey."""
     seen: set[str] = set()
     parts: Parts = []
-    broken = False
+    broken, room = False, screen.size.width - 2
     pane = getattr(screen, "active_pane", lambda: None)()
     for active in sorted(screen.active_bindings.values(), key=_rank):
         binding = active.binding
@@ -112,9 +112,13 @@ def footer_parts(screen: Screen[Any]) -> Parts:
         seen.add(text)
         refused = bool(binding.action.startswith("verb(") and screen.refusal(_verb_of(binding.action)))  # type: ignore[attr-defined]
         key = screen.app.get_key_display(binding)
+        size = len(key) + len(text) + 4
         if not broken and _rank(active) >= _GLOBAL:
             parts.append(("\n", ""))
-            broken = True
+            broken, room = True, screen.size.width - 2
+        if size - 3 > room:
+            continue  # dropped whole: half a word helps nobody
+        room -= size
         parts += [(key, "muted" if refused else "accent"), (f" {text}   ", "muted")]
     return parts
 

@@ -124,15 +124,13 @@ class ListScreen(VerbScreen):
         pane = self.active_pane()
         if pane is None:
             return
-        if not pane.kind.verbs:
-            self.notify(f"{pane.kind.title} have no verbs", timeout=3)
-            return
         choices = [
             Choice(v, f"{VERBS[v].title}", VERBS[v].key and f"key {VERBS[v].key}", self.refusal(v))
             for v in pane.kind.verbs
         ]
         rows = pane.targets()
-        what = inert(str(rows[0].id), 40) if len(rows) == 1 else f"{len(rows)} {pane.kind.title}"  # type: ignore[attr-defined]
+        one = f"{pane.kind.singular} {inert(str(rows[0].id), 40)}" if rows else pane.kind.singular  # type: ignore[attr-defined]
+        what = one if len(rows) < 2 else f"{len(rows)} {pane.kind.title}"
         verb = await self.app.push_screen_wait(self.chooser(what, choices))
         if verb:
             self.action_verb(verb)
@@ -254,6 +252,8 @@ class ListScreen(VerbScreen):
             return pane is not None and pane.kind.raw
         if action == "unfold":
             return pane is not None and pane.kind.fold is not None
-        if action in ("describe", "copy", "export", "columns", "sort", "verbs"):
+        if action == "verbs":
+            return pane is not None and bool(pane.kind.verbs)
+        if action in ("describe", "copy", "export", "columns", "sort"):
             return pane is not None
         return super().check_action(action, parameters)

@@ -10,7 +10,8 @@ from textual.theme import Theme
 
 @dataclass(frozen=True)
 class Palette:
-    """`tokens` colour cells and glyphs; `cursor` is a row's background, `mark` a marked row's text.
+    """`tokens` colour cells and glyphs; `cursor` is a row's background, `mark` a marked row's text, `back`
+    what lies behind all.
 
     `plain` is for terminals without Unicode: everything is drawn in ASCII.
     """
@@ -20,6 +21,7 @@ class Palette:
     cursor: str
     cursor_off: str
     mark: str
+    back: str
     plain: bool = False
 
 
@@ -50,7 +52,7 @@ def _palette(
         "success": green,
         "accent": blue,
     }
-    return Palette(theme, tokens, cursor, off, yellow)
+    return Palette(theme, tokens, cursor, off, yellow, back)
 
 
 PALETTES: Final = {

@@ -26,6 +26,10 @@ class Bar(Static):
         self._shown: tuple[Parts, Parts, int] | None = None
         self._height = 0
 
+    def on_resize(self) -> None:
+        if self._shown is not None:
+            self.say(self._shown[0], self._shown[1])
+
     def say(self, left: Parts, right: Parts = ()) -> None:
         now = (tuple(left), tuple(right), self.size.width)
         if now == self._shown:

@@ -16,7 +16,6 @@ from textual.strip import Strip
 
 from slinkytui.styles.palette import Palette
 from slinkytui.widgets.lines import LineView
-from slinkytui.widgets.text import fit
 
 _GLYPHS: Final = {
     "u": ("▮", "text"),
@@ -158,26 +157,28 @@ class HeatGrid(LineView):
         part = self._line(line)
         if not part:
             words = self.empty if y == 0 and not self._ids else ""
-            return Strip([Segment(fit(self.say(words), width), self._styles["muted"])], width)
+            return Strip([Segment(self.cut(words, width), self._styles["muted"])], width)
         segments: list[Segment] = []
         if not shape.single:
-            segments.append(Segment(fit(self.say(part[0].name), shape.name) + " ", self._styles["muted"]))
+            segments.append(Segment(self.cut(part[0].name, shape.name) + " ", self._styles["muted"]))
         for at, node in enumerate(part):
             number = line * shape.across + at
             here, lit = number == self._at, self._lit.get(self._ids[number], _NONE)
             back = (
-                Style(bgcolor=self.palette.cursor if self.has_focus else self.palette.cursor_off) if here else Style()
+                Style(bgcolor=self.palette.cursor if self.has_focus else self.palette.cursor_off)
+                if here
+                else self._back
             )
             if shape.single:
                 style = self._styles["accent" if here and self.has_focus else "muted"] + back
-                segments.append(Segment(fit(self.say(node.name), shape.name) + " ", style))
+                segments.append(Segment(self.cut(node.name, shape.name) + " ", style))
                 segments += [self._cell(node, i, lit, back) for i in range(len(node.cells))]
-                segments.append(Segment(" " * (self._most - len(node.cells) + 2)))
+                segments.append(Segment(" " * (self._most - len(node.cells) + 2), self._back))
             else:
                 segments.append(self._whole(node, lit, back))
         dim = Style(dim=True) if self.stale else Style()
         return Strip([Segment(self.say(s.text), (s.style or Style()) + dim) for s in segments]).adjust_cell_length(
-            width
+            width, self._back
         )
 
     def _cell(self, node: Devices, at: int, lit: frozenset[int], back: Style) -> Segment:
@@ -197,7 +198,8 @@ class HeatGrid(LineView):
         if not node.cells:
             return Segment("·", self._styles["muted"] + back)
         glyph = _EIGHTHS[min(7, used * 7 // len(node.cells))] if used else "▯"
-        return Segment(glyph, self._styles["text" if used else "muted"] + back)
+        # A node with room stands out, a full one is silent.
+        return Segment(glyph, self._styles["text" if used < len(node.cells) else "muted"] + back)
 
     def _go(self, at: int) -> None:
         if not self._ids:

@@ -9,7 +9,7 @@ from textual.geometry import Region
 from textual.scroll_view import ScrollView
 
 from slinkytui.styles.palette import Palette
-from slinkytui.widgets.text import shown
+from slinkytui.widgets.text import fit, shown
 
 
 class LineView(ScrollView, can_focus=True):
@@ -25,8 +25,13 @@ class LineView(ScrollView, can_focus=True):
         self.palette = palette
         self.stale = False
         self.empty = ""
-        self._styles = {k: Style(color=v) for k, v in palette.tokens.items()}
+        self._styles = {k: Style(color=v, bgcolor=palette.back) for k, v in palette.tokens.items()}
+        self._back = Style(bgcolor=palette.back)
         self._drawn: list[object] = []
+
+    def on_mount(self) -> None:
+        if self.palette.plain:
+            self.styles.scrollbar_size_vertical = 0  # a scroll bar is drawn in eighths of a block
 
     def frame_signature(self) -> object:
         """What all lines depend on."""
@@ -51,6 +56,11 @@ class LineView(ScrollView, can_focus=True):
     def say(self, text: str) -> str:
         """A text as this terminal may show it."""
         return shown(text, self.palette.plain)
+
+    def cut(self, text: str, width: int, align: str = "left") -> str:
+        """A text as this terminal may show it, exactly so wide."""
+        found = fit(self.say(text), width, align)
+        return found.replace("…", "~") if self.palette.plain else found
 
     def on_focus(self) -> None:
         self.sync()

@@ -20,7 +20,6 @@ from textual.strip import Strip
 
 from slinkytui.styles.palette import Palette
 from slinkytui.widgets.lines import LineView
-from slinkytui.widgets.text import fit
 
 Cells = Sequence[tuple[str, str, object]]
 """Text, token and value of each column of a row. A new value is news, a new text alone (an age) is not."""
@@ -271,21 +270,21 @@ class ResourceTable(LineView):
     def _blank(self, y: int, width: int) -> Strip:
         words = self.empty.split("\n") if not self.ids else []
         text = words[y - 1] if 0 < y <= len(words) else ""
-        return Strip([Segment(fit(f"   {self.say(text)}", width), self._styles["muted"])], width)
+        return Strip([Segment(self.cut(f"   {text}", width), self._styles["muted"])], width)
 
     def _head(self, width: int) -> Strip:
-        text = "   " + " ".join(fit(self.say(self.heads[i].title), w, self.heads[i].align) for i, w in self._plan)
-        return Strip([Segment(fit(text, width), self._styles["muted"] + Style(bold=True))], width)
+        text = "   " + " ".join(self.cut(self.heads[i].title, w, self.heads[i].align) for i, w in self._plan)
+        return Strip([Segment(self.cut(text, width), self._styles["muted"] + Style(bold=True))], width)
 
     def _line(self, row: Hashable, at: int, width: int) -> Strip:
         cells = self._cells(row)
         here = at == self._at
         marked = row in self.marks or self._in_range(at)
         lit = row in self.lit
-        background = None
+        background = ""
         if here:
             background = self.palette.cursor if self.has_focus else self.palette.cursor_off
-        base = Style(bgcolor=background, dim=self.stale or None)
+        base = Style(bgcolor=background or self.palette.back, dim=self.stale or None)
         lead = "▸" if here else "┃" if lit else " "
         segments = [
             Segment(self.say(self._flag(row)), self._styles["warning"] + base),
@@ -299,7 +298,7 @@ class ResourceTable(LineView):
                 style += Style(color=self.palette.mark)
             if lit or (row, i) in self._news:
                 style += Style(bold=True)
-            segments.append(Segment(fit(self.say(text), cell_width, self.heads[i].align) + " ", style))
+            segments.append(Segment(self.cut(text, cell_width, self.heads[i].align) + " ", style))
         return Strip(segments).adjust_cell_length(width, base)
 
     def _go(self, at: int) -> None:

@@ -175,7 +175,7 @@ def _nodeset(facts: Facts, ns: NodeSet, members: list[FleetNode]) -> FleetNodeSe
         None if any(n.jobs is None for n in known) else len(jobs), total,
         None if any(u is None for u in used) else sum(u or 0 for u in used),
         None if any(n.gpus_used is None for n in free) else sum((n.gpus_total or 0) - (n.gpus_used or 0) for n in free),
-        sum(1 for n in free if n.gpus_used == 0 and n.jobs == ()), "", f"{differs} nodes differ" if differs else "",
+        sum(1 for n in free if n.gpus_used == 0 and n.jobs == ()), "", "" if not differs else "1 node differs" if differs == 1 else f"{differs} nodes differ",
     )  # fmt: skip
 
 
