@@ -17,6 +17,7 @@ from slinkytui.kinds.freshness import known
 from slinkytui.kinds.tally import Tally
 from slinkytui.memory import Memory
 from slinkytui.screens.board import Board
+from slinkytui.screens.detail import DetailScreen
 from slinkytui.screens.listing import KindScreen
 from slinkytui.screens.lists import ListScreen
 from slinkytui.styles.palette import Palette, palette_of
@@ -150,7 +151,7 @@ class SlinkyApp(App[None]):
         changed, self._changed = self._changed, {}
         # Lists under a dialog follow too: what they show must be true when the dialog closes.
         for screen in self.screen_stack:
-            if isinstance(screen, ListScreen) and screen.alive:
+            if isinstance(screen, ListScreen | DetailScreen) and screen.alive:
                 screen.take(changed)
 
     def _tick(self) -> None:

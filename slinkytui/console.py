@@ -14,6 +14,7 @@ from slinkytui.app import SlinkyApp
 from slinkytui.backend.feed import StreamPipe
 from slinkytui.backend.options import Options
 from slinkytui.backend.reader import Reader
+from slinkytui.keys import check_keys
 from slinkytui.memory import Memory, default_path
 
 
@@ -36,16 +37,20 @@ def run_console(options: Options, args: argparse.Namespace) -> int:
         from slinkytui.backend.errors import UsageError
 
         raise UsageError("the console needs a terminal", hint="slinkytui get KIND prints without one")
+    check_keys(args.keys)
+    memory = Memory.load(default_path())
+    # What stands in the settings is the usual; what a person chose in the console since goes before it.
+    memory.columns = {**args.columns, **memory.columns}
     # A full collection walks every id of every row: it would be felt at a key press.
     gc.set_threshold(5_000, 100, 100_000)
     app = SlinkyApp(
         lambda: start_engine(options),
         theme_name=args.theme,
-        plain=getattr(args, "plain", False),
+        plain=args.plain,
         first=args.screen,
         read_only=options.read_only,
-        keys=getattr(args, "keys", {}),
-        memory=Memory.load(default_path()),
+        keys=args.keys,
+        memory=memory,
     )
     app.run()
     if app.fatal:

@@ -66,14 +66,27 @@ class DetailScreen(Screen[None]):
         self.set_interval(1.0, self._draw)
         self._draw()
 
+    @property
+    def alive(self) -> bool:
+        """Whether all parts are there."""
+        return self.is_mounted and bool(self.query("#body")) and bool(self.query("#footer"))
+
+    def take(self, changed: dict[Table, set[RowId]]) -> None:
+        """Rows have changed: ours, or those that it is joined with."""
+        self._draw()
+
     def _draw(self) -> None:
+        if not self.alive:
+            return
         self.query_one("#header", Bar).say(*header_parts(self.slinky))
         self.query_one("#footer", Bar).say(footer_parts(self))
         ctx = self.slinky.context
         row = ctx.lookup.rows(self._kind.table).get(self._row_id) if ctx else None
         text = Text()
         if ctx is None or row is None:
-            text.append("it is gone from the list: esc goes back\n", "bold")
+            reader = self.slinky.reader
+            loaded = reader is not None and self._kind.table in reader.ready
+            text.append("it is gone from the list: esc goes back\n" if loaded else "loading …\n", "bold")
         else:
             text = self._page(row, ctx)
         if text != self._drawn:

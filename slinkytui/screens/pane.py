@@ -88,7 +88,6 @@ class KindPane(Framed):
         self.view: View | None = None
         self._pending: set[RowId] = set()
         self._busy = False
-        self._checked = ""
         self._test: Test | None = None
 
     def compose(self) -> ComposeResult:
@@ -110,7 +109,7 @@ class KindPane(Framed):
         return [c for c in self.kind.columns if self.wide or not c.wide]
 
     def narrow(self, text: str) -> None:
-        """Filter as it is typed; a text that cannot be read yet says why and keeps the rows."""
+        """Filter as it is typed; a text that cannot be read yet says why and hides nothing."""
         self.filter_text = text
         self.fill()
 
@@ -127,9 +126,7 @@ class KindPane(Framed):
             self.table.empty = "starting the engine …"
             self.table.sync()
             return
-        if not self._read_filter():
-            self._show(ctx)
-            return
+        self._read_filter()
         rows = ctx.lookup.rows(self.kind.table)
         opened = self.view.open if self.view is not None else ()
         view = View(
@@ -147,17 +144,14 @@ class KindPane(Framed):
             self._busy = True
             self.run_worker(self._build(view, ctx), group="fill", exclusive=True)
 
-    def _read_filter(self) -> bool:
-        if self._checked == self.filter_text and (self._test is not None or not self.filter_text):
-            self.problem = ""
-            return True
+    def _read_filter(self) -> None:
+        """A text that cannot be read hides nothing."""
+        self._test, self.problem = None, ""
         try:
-            self._test = compile_filter(self.filter_text, self.kind) if self.filter_text.strip() else None
+            if self.filter_text.strip():
+                self._test = compile_filter(self.filter_text, self.kind)
         except UsageError as error:
             self.problem = error.line()
-            return False
-        self._checked, self.problem = self.filter_text, ""
-        return True
 
     async def _build(self, view: View, ctx: Context) -> None:
         for _ in view.build(ctx):
@@ -248,9 +242,7 @@ class KindPane(Framed):
             row, now = rows.get(cast(RowId, entry)), self.slinky.context
             return "≠" if row is not None and now is not None and self.kind.marked(row, now) else " "
 
-        self.table.empty = self.problem or (
-            "no row passes the filter: esc clears it" if self.filter_text and rows else self._why_empty()
-        )
+        self.table.empty = "no row passes the filter: esc clears it" if self.filter_text and rows else self._why_empty()
         if view is not None:
             self.table.show(heads, view, cells, flag, view.__contains__)
         self.retitle()

@@ -70,4 +70,8 @@ class LineView(ScrollView, can_focus=True):
 
     def watch_scroll_y(self, old: float, new: float) -> None:
         super().watch_scroll_y(old, new)
+        self.scrolled()
         self.sync()
+
+    def scrolled(self) -> None:
+        """Other lines are on view."""

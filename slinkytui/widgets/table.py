@@ -249,6 +249,10 @@ class ResourceTable(LineView):
         self._widths = widths
         self._plan = lay_out(self.heads, widths, max(10, self.size.width - 3))
 
+    def scrolled(self) -> None:
+        if self.heads and len(self._widths) == len(self.heads):
+            self._measure(grow_only=True)
+
     def on_resize(self) -> None:
         if self.heads:
             self._measure()
