@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from slinkytui.backend import FleetNode, Job, node_word, squeue_code
@@ -65,7 +66,12 @@ _JOB: Final[dict[str, tuple[str, str, str, Token]]] = {
 
 def node_state(node: FleetNode) -> State:
     """A node's state: sinfo's word, `*` when it does not respond. Unheard-of words are shown, with `?`."""
-    word = "absent" if node.slurm is None else node_word(node.slurm.states)
+    return _node_state(None if node.slurm is None else node.slurm.states)
+
+
+@lru_cache(4_096)
+def _node_state(states: tuple[str, ...] | None) -> State:
+    word = "absent" if states is None else node_word(states)
     bare = word.rstrip("*~#!%$@^-+")
     glyph, plain, token = _NODE.get(bare, ("?", "?", "warning"))
     if word.endswith("*"):
@@ -75,9 +81,13 @@ def node_state(node: FleetNode) -> State:
 
 def job_state(job: Job) -> State:
     """A job's state with squeue's code; a held job is pending with a code of its own."""
-    code = squeue_code(job.states)
-    shown = "H" if code == "PD" and job.hold else code
-    word, glyph, plain, token = _JOB.get(
-        shown, (" ".join(s.lower() for s in job.states) or "unknown", "?", "?", "warning")
-    )
+    return _job_state(job.states, job.hold)
+
+
+@lru_cache(4_096)
+def _job_state(states: tuple[str, ...], hold: bool) -> State:
+    """A hundred thousand jobs are in a handful of states."""
+    code = squeue_code(states)
+    shown = "H" if code == "PD" and hold else code
+    word, glyph, plain, token = _JOB.get(shown, (" ".join(s.lower() for s in states) or "unknown", "?", "?", "warning"))
     return State(code or "?", word, glyph, plain, token)

@@ -95,30 +95,33 @@ class View(Sequence[Any]):
 
     def build(self, ctx: Context) -> Iterator[None]:
         """Take all rows; yields between slices of a few milliseconds. The entries appear at the end."""
-        test, ids = self._test, list(self.rows)
+        test, key, fold, ids = self._test, self._key, self._fold, list(self.rows)
+        runs: list[list[tuple[SortKey, Any]]] = []
         for start in range(0, len(ids), _SLICE):
+            run: list[tuple[SortKey, Any]] = []
             for row_id in ids[start : start + _SLICE]:
                 row = self.rows.get(row_id)
-                if row is not None and (test is None or test(row, ctx)):
-                    self._enter(row_id, row)
+                if row is None or (test is not None and not test(row, ctx)):
+                    continue
+                if fold is not None and self._enter(row_id, row) is not None:
+                    continue  # its place depends on its group, which is not complete yet
+                if fold is None:
+                    self._group_of[row_id] = None
+                    self.passing += 1
+                self._placed[row_id] = placed = key(row, ctx)
+                run.append((placed, row_id))
+            run.sort()
+            runs.append(run)
             yield
-        runs: list[list[tuple[SortKey, Any]]] = []
-        run: list[tuple[SortKey, Any]] = []
-        for at, entry in enumerate(self._entries()):
-            key = self._key_of(entry, ctx)
-            if key is not None:
-                self._placed[entry] = key
-                run.append((key, entry))
-            if at % _SLICE == _SLICE - 1:
-                runs.append(_sorted(run))
-                run = []
-                yield
-        runs.append(_sorted(run))
+        grouped = [i for members in self._groups.values() for i in members]
+        late = [(k, e) for e in (*self._groups, *grouped) if (k := self._key_of(e, ctx)) is not None]
+        self._placed.update((e, k) for k, e in late)
+        runs.append(sorted(late))
         # Two sorted runs behind each other are merged by one sort in linear time.
         while len(runs) > 1:
             for at in range(0, len(runs) - 1, 2):
                 runs[at].extend(runs[at + 1])
-                _sorted(runs[at])
+                runs[at].sort()
                 yield
             runs = runs[::2]
         self._order = SortedList(runs[0])
@@ -176,12 +179,6 @@ class View(Sequence[Any]):
             if group in self.open or len(self._groups[group]) <= 2:
                 touched.update(dict.fromkeys(self._groups[group]))
 
-    def _entries(self) -> Iterator[Any]:
-        yield from list(self._group_of)
-        for group, members in list(self._groups.items()):
-            if len(members) > 1:
-                yield group
-
     def _key_of(self, entry: Any, ctx: Context, moving: Mapping[Any, SortKey] = MappingProxyType({})) -> SortKey | None:
         """Where an entry belongs; None when it is not shown. `moving` has the new keys of groups that move now."""
         members = self._groups.get(entry) if entry not in self._group_of else None
@@ -227,12 +224,3 @@ class View(Sequence[Any]):
         self._known = self._order.bisect_left(((1,),))
         self.version += 1
         return True
-
-
-def _sorted(pairs: list[tuple[SortKey, Any]]) -> list[tuple[SortKey, Any]]:
-    pairs.sort(key=_first)
-    return pairs
-
-
-def _first(pair: tuple[SortKey, Any]) -> SortKey:
-    return pair[0]

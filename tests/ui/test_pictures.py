@@ -59,7 +59,7 @@ async def pressed(pilot: Any, keys: tuple[str, ...]) -> None:
     for key in keys:
         await pilot.press(key)
         await pilot.pause(0.02)
-    await pilot.pause(0.15)
+    await pilot.pause(0.25)
     app = pilot.app
     if isinstance(app.screen, ListScreen):
         app.screen.tick()
