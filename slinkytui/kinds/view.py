@@ -44,6 +44,7 @@ class View(Sequence[Any]):
         self._group_of: dict[Any, Hashable | None] = {}
         self._groups: dict[Hashable, dict[Any, None]] = {}
         self._placed: dict[Any, SortKey] = {}
+        """Where each entry stands: its sort key, a mark where groups need one, and the entry itself."""
         self._order: Any = SortedList()
         self._known = 0
         """How many entries have a value; those come first."""
@@ -66,11 +67,11 @@ class View(Sequence[Any]):
             return [self[i] for i in range(*at.indices(len(self)))]
         if at < 0:
             at += len(self)
-        return self._order[self._turned(at)][1]
+        return self._order[self._turned(at)][-1]
 
     def __iter__(self) -> Iterator[Any]:
         if not self._descending:
-            return (entry for _, entry in self._order)
+            return (place[-1] for place in self._order)
         return (self[i] for i in range(len(self)))
 
     def index(self, entry: Any, start: int = 0, stop: int | None = None) -> int:
@@ -78,7 +79,7 @@ class View(Sequence[Any]):
         placed = self._placed.get(entry)
         if placed is None:
             raise ValueError(f"{entry!r} is not shown")
-        return self._turned(self._order.bisect_left((placed,)))
+        return self._turned(self._order.bisect_left(placed))
 
     def _turned(self, at: int) -> int:
         """From the order of keys to the order on view, and back."""
@@ -96,9 +97,9 @@ class View(Sequence[Any]):
     def build(self, ctx: Context) -> Iterator[None]:
         """Take all rows; yields between slices of a few milliseconds. The entries appear at the end."""
         test, key, fold, ids = self._test, self._key, self._fold, list(self.rows)
-        runs: list[list[tuple[SortKey, Any]]] = []
+        runs: list[list[SortKey]] = []
         for start in range(0, len(ids), _SLICE):
-            run: list[tuple[SortKey, Any]] = []
+            run: list[SortKey] = []
             for row_id in ids[start : start + _SLICE]:
                 row = self.rows.get(row_id)
                 if row is None or (test is not None and not test(row, ctx)):
@@ -108,14 +109,14 @@ class View(Sequence[Any]):
                 if fold is None:
                     self._group_of[row_id] = None
                     self.passing += 1
-                self._placed[row_id] = placed = key(row, ctx)
-                run.append((placed, row_id))
+                self._placed[row_id] = placed = (*key(row, ctx), row_id)
+                run.append(placed)
             run.sort()
             runs.append(run)
             yield
         grouped = [i for members in self._groups.values() for i in members]
-        late = [(k, e) for e in (*self._groups, *grouped) if (k := self._key_of(e, ctx)) is not None]
-        self._placed.update((e, k) for k, e in late)
+        late = [place for e in (*self._groups, *grouped) if (place := self._place_of(e, ctx)) is not None]
+        self._placed.update((place[-1], place) for place in late)
         runs.append(sorted(late))
         # Two sorted runs behind each other are merged by one sort in linear time.
         while len(runs) > 1:
@@ -125,7 +126,7 @@ class View(Sequence[Any]):
                 yield
             runs = runs[::2]
         self._order = SortedList(runs[0])
-        self._known = self._order.bisect_left(((1,),))
+        self._known = self._order.bisect_left((1,))
 
     def update(self, changed: Iterable[Any], ctx: Context, *, hold: bool = True) -> bool:
         """Take changed rows; with `hold` entries that are shown keep their places. True when anything has moved."""
@@ -179,48 +180,48 @@ class View(Sequence[Any]):
             if group in self.open or len(self._groups[group]) <= 2:
                 touched.update(dict.fromkeys(self._groups[group]))
 
-    def _key_of(self, entry: Any, ctx: Context, moving: Mapping[Any, SortKey] = MappingProxyType({})) -> SortKey | None:
-        """Where an entry belongs; None when it is not shown. `moving` has the new keys of groups that move now."""
+    def _place_of(self, entry: Any, ctx: Context, moving: Mapping[Any, SortKey] = MappingProxyType({})) -> SortKey | None:
+        """Where an entry belongs; None when it is not shown. `moving` has the new places of groups that move now."""
         members = self._groups.get(entry) if entry not in self._group_of else None
         if members is not None:
             least = min(self._key(self.rows[i], ctx) for i in members) if len(members) > 1 else None
-            return None if least is None else (*least, int(self._descending))
+            return None if least is None else (*least, int(self._descending), entry)
         if entry not in self._group_of:
             return None
-        key = self._key(self.rows[entry], ctx)
+        place = (*self._key(self.rows[entry], ctx), entry)
         group = self._group_of[entry]
         if group is None or len(self._groups[group]) < 2:
-            return key
+            return place
         if group not in self.open:
             return None
-        above = moving.get(group) or self._placed.get(group) or self._key_of(group, ctx)
+        above = moving.get(group) or self._placed.get(group) or self._place_of(group, ctx)
         # A group's rows stand right behind it on view, and before whatever follows.
-        return None if above is None else (*above[:-1], int(not self._descending), *key)
+        return None if above is None else (*above[:-2], int(not self._descending), *place)
 
     def _place(self, touched: Mapping[Any, None], ctx: Context, hold: bool) -> bool:
         gone: list[Any] = []
         new: dict[Any, SortKey] = {}
         # Groups come first: their rows stand where the group stands.
         for entry in sorted(touched, key=lambda e: e not in self._groups):
-            key, placed = self._key_of(entry, ctx, new), self._placed.get(entry)
-            if key == placed:
+            place, placed = self._place_of(entry, ctx, new), self._placed.get(entry)
+            if place == placed:
                 self._late.discard(entry)
                 continue
-            if key is not None and placed is not None and hold and len(key) == len(placed):
+            if place is not None and placed is not None and hold and len(place) == len(placed):
                 self._late.add(entry)
                 continue
             self._late.discard(entry)
             if placed is not None:
                 gone.append(entry)
-            if key is not None:
-                new[entry] = key
+            if place is not None:
+                new[entry] = place
         if not gone and not new:
             return False
         for entry in gone:
-            self._order.remove((self._placed.pop(entry), entry))
-        for entry, key in new.items():
-            self._placed[entry] = key
-            self._order.add((key, entry))
-        self._known = self._order.bisect_left(((1,),))
+            self._order.remove(self._placed.pop(entry))
+        for entry, place in new.items():
+            self._placed[entry] = place
+            self._order.add(place)
+        self._known = self._order.bisect_left((1,))
         self.version += 1
         return True
