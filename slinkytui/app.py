@@ -110,6 +110,12 @@ class SlinkyApp(App[None]):
         if self.reader is None:
             return ""
         found = [o for o in self.reader.rows(Table.OPERATORS).values() if isinstance(o, Operator)]
+        if not found:
+            leases = next((s for s in self.sources() if s.name == "kubernetes/leases"), None)
+            simulated = self.reader.hello is not None and bool(self.reader.hello.sim)
+            if leases is None or simulated:
+                return ""
+            return "nobody" if leases.state == "live" else "not known" if leases.state == "absent" else ""
         return "; ".join(dict.fromkeys(o.words(self.now()) for o in found))
 
     def refusal(self, verb_id: str, cluster: str, namespace: str) -> str:
