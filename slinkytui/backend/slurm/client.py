@@ -5,6 +5,7 @@ writes. What it returns are model rows; what it raises is of `backend.errors`.
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
@@ -20,8 +21,20 @@ from slinkytui.backend.errors import (
     Unsupported,
 )
 from slinkytui.backend.http import Query, Request, Transport
-from slinkytui.backend.models import Job, JobState, Partition, Ping, Reservation, Row, SlurmNode
+from slinkytui.backend.models import (
+    Diag,
+    Job,
+    JobState,
+    License,
+    Partition,
+    Ping,
+    Reservation,
+    Row,
+    Share,
+    SlurmNode,
+)
 from slinkytui.backend.slurm.errors import Complaint, CredentialRefused, classify, complaints, printable
+from slinkytui.backend.slurm.figures import diag_row, license_row, share_row
 from slinkytui.backend.slurm.replies import Listing, Reply, Written, no_slurm, parse, records, stamp_of
 from slinkytui.backend.slurm.slicer import RowSlicer
 from slinkytui.backend.slurm.tokens import Tokens, user_of
@@ -32,6 +45,8 @@ __all__ = ["VERSIONS", "Listing", "SlurmClient", "Written", "parse"]
 VERSIONS: Final = ("v0.0.45", "v0.0.44", "v0.0.43", "v0.0.42")
 _BUDGET_S: Final = 0.004
 _TRIES: Final = 3
+_ENDED: Final = (2021,)
+"""ESLURM_ALREADY_DONE."""
 R = TypeVar("R", bound=Row)
 
 
@@ -120,6 +135,27 @@ class SlurmClient:
             for p in records(reply, "pings")
         ]
 
+    async def diag(self) -> Diag:
+        """The server's own figures."""
+        reply = await self.call("GET", "diag/", what="diag", key="statistics")
+        found = reply.data["statistics"]
+        if not isinstance(found, dict):
+            raise SlurmError("diag: the answer has no statistics", status=reply.status, detail=printable(reply.body))
+        return diag_row(found)
+
+    async def licenses(self) -> list[License]:
+        reply = await self.call("GET", "licenses/", what="licenses", key="licenses")
+        return [license_row(r, self.cluster) for r in records(reply, "licenses")]
+
+    async def shares(self) -> list[Share]:
+        """Fair shares of accounts and users; a cluster without accounting has none."""
+        reply = await self.call("GET", "shares", what="shares", key="shares")
+        outer = reply.data["shares"]
+        inner = outer.get("shares") if isinstance(outer, dict) else outer
+        if not isinstance(inner, list):
+            raise SlurmError("shares: the answer has no list", status=reply.status, detail=printable(reply.body))
+        return [share_row(r, self.cluster) for r in inner if isinstance(r, dict)]
+
     async def raw(self, path: str, key: str, what: str) -> Any:
         """The first record of a lookup, as the server gives it."""
         reply = await self.call("GET", path, what=what, key=key, lookup=True)
@@ -160,6 +196,20 @@ class SlurmClient:
         query = (("signal", signal),) if signal else ()
         reply = await self.call("DELETE", f"job/{quote(text, safe='')}", query=query, what=f"job {text}")
         return self._verdict(reply.data.get("status"), reply, f"job {text}")
+
+    async def jobs_kill(self, jobs: Sequence[str], signal: str = "") -> dict[str, str]:
+        """Cancel or signal many jobs in one call: the refusal of each that was refused, by the id as it was asked for.
+        Jobs that have ended are no refusals."""
+        body = {"jobs": list(jobs), **({"signal": signal} if signal else {})}
+        reply = await self.call("DELETE", "jobs/", body, what=f"{len(jobs)} jobs")
+        out: dict[str, str] = {}
+        for entry in reply.data.get("status") or []:
+            error = entry.get("error") if isinstance(entry, dict) else None
+            if isinstance(error, dict) and error.get("code") and error.get("code") not in _ENDED:
+                step = str(entry.get("step_id") or "").partition(".")[0]
+                asked = step if step in jobs else step.partition("_")[0]
+                out[asked] = str(error.get("message") or error.get("string") or error["code"])
+        return out
 
     async def job_cancel_pending(self, text: str) -> Written:
         """Cancel what is pending of a job or array. slurmctld itself refuses what has started meanwhile: a job that
