@@ -54,7 +54,8 @@ class SlinkyApp(App[None]):
         self.reader: Reader | None = None
         self.tally = Tally()
         self.last_plan: Plan | None = None
-        self.fatal = ""
+        self.fatal: SlinkyError | None = None
+        """Why the engine could not start."""
         self._keys = dict(keys or {})
         self._rights: dict[tuple[str, str], tuple[float, dict[str, str]]] = {}
         self._changed: dict[Table, set[RowId]] = {}
@@ -76,9 +77,7 @@ class SlinkyApp(App[None]):
     async def _connect(self) -> None:
         try:
             reader = await self._start()
-            hello = await reader.start()
-            if hello.note.startswith("!"):
-                raise SlinkyError(hello.note[1:])
+            await reader.start()
             self.reader = reader
             reader.listen(self._on_changes)
             await reader.subscribe(*_TABLES)
@@ -87,7 +86,7 @@ class SlinkyApp(App[None]):
                     await screen.attach()
             self.refill()
         except SlinkyError as error:
-            self.fatal = error.line()
+            self.fatal = error
             self.exit()
 
     @property
@@ -188,12 +187,15 @@ class SlinkyApp(App[None]):
                     screen.refill()
             self.notify("asked the servers", timeout=2)
 
-    def action_command(self) -> None:
+    async def action_command(self) -> None:
         def done(text: str | None) -> None:
             if text:
                 self.obey(text)
 
-        self.push_screen(Prompt(":", "nodes, jobs, gpus, pods, problems, ns, ctx, q …", words=suggestions()), done)
+        # Awaited: keys that come in one burst with the colon are for the prompt.
+        await self.push_screen(
+            Prompt(":", "nodes, jobs, gpus, pods, problems, ns, ctx, q …", words=suggestions()), done
+        )
 
     def obey(self, text: str) -> None:
         """A `:` command."""

@@ -8,20 +8,48 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+THEMES = ("dark", "light", "safe")
 GLOBALS = {
     "kubeconfig": "", "context": "", "namespace": "", "all_namespaces": False, "slurm": [], "token_file": "", "ca_file": "",
-    "sim": "", "sim_speed": 1.0, "read_only": False, "theme": "dark", "screen": "board",
+    "sim": "", "sim_speed": 1.0, "read_only": False, "theme": "dark", "screen": "board", "plain": False, "verbose": False,
+    "keys": {}, "columns": {}, "timeout": 30.0,
 }  # fmt: skip
 
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"slinkytui: {message} (slinkytui --help)\n")
+        tell(f"{message} ({self._near(message)})")
+        self.exit(2)
+
+    def _near(self, message: str) -> str:
+        """The nearest word to the one that argparse does not know, else where help is."""
+        import difflib
+
+        choice = re.search(r"invalid choice: '?([^'\s]*)'? \(choose from (.*)\)", message)
+        if choice:
+            wrong, known = choice[1], re.findall(r"[\w-]+", choice[2])
+        else:
+            unknown = re.search(r"unrecognized arguments: (--?[\w-]+)", message)
+            wrong = unknown[1] if unknown else ""
+            known = [o for p in self._everyone() for a in p._actions for o in a.option_strings]
+        near = difflib.get_close_matches(wrong, known, 1) if wrong else []
+        return f"did you mean {near[0]}?" if near else "slinkytui --help"
+
+    def _everyone(self) -> list[argparse.ArgumentParser]:
+        subs = [a for a in self._actions if isinstance(a, argparse._SubParsersAction)]
+        return [self, *(p for a in subs for p in a.choices.values())]
+
+
+def tell(text: str) -> None:
+    """One line on stderr, without anything that a terminal would obey."""
+    line = "".join(c if c.isprintable() else " " for c in text)
+    print(f"slinkytui: {line}", file=sys.stderr)
 
 
 def _shared() -> _Parser:
@@ -42,8 +70,13 @@ def _shared() -> _Parser:
     )
     group.add_argument("--sim-speed", type=_speed, metavar="N", help="how fast its time runs")
     group.add_argument("--read-only", action="store_true", help="bind no verb that writes")
+    group.add_argument(
+        "--timeout", type=_seconds, metavar="S", help="how long a command waits for servers (default: 30)"
+    )
+    group.add_argument("-v", "--verbose", action="store_true", help="log to stderr, and tracebacks of internal errors")
     look = shared.add_argument_group("look")
-    look.add_argument("--theme", choices=("dark", "light", "safe"), help="colours; safe is for the colour-blind")
+    look.add_argument("--theme", choices=THEMES, help="colours; safe is for the colour-blind")
+    look.add_argument("--plain", action="store_true", help="ASCII only")
     look.add_argument("--screen", metavar="NAME", help="first screen: board, or a kind")
     return shared
 
@@ -57,6 +90,8 @@ def parser() -> argparse.ArgumentParser:
     get = commands.add_parser("get", parents=[shared], help="print a kind", allow_abbrev=False)
     get.add_argument("kind", metavar="KIND")
     get.add_argument("name", metavar="NAME", nargs="?")
+    get.add_argument("-l", "--selector", default="", metavar="SEL", help="by labels, like app=x,tier!=db")
+    get.add_argument("-w", "--watch", action="store_true", help="then print changes; with -o json one object a line")
     get.add_argument("-f", "--filter", default="", metavar="EXPR", help="like: state=idle & gpus>0 & name~^gpu")
     get.add_argument("--sort", default="", metavar="FIELD", help="a field; -FIELD for descending")
     get.add_argument("-o", "--output", default="table", choices=("table", "wide", "json", "yaml", "csv", "name"))
@@ -72,17 +107,39 @@ def parser() -> argparse.ArgumentParser:
     do.add_argument("-o", "--output", default="text", choices=("text", "json"))
     commands.add_parser("crds", parents=[shared], help="print the custom resource definitions", allow_abbrev=False)
     commands.add_parser(
-        "sim", help="sim serve [SCENARIO]: serve a simulated cluster (sim serve --help)", allow_abbrev=False
-    )
+        "sim", help="sim serve [SCENARIO]: serve a simulated cluster (sim serve --help); sim set: change one",
+        allow_abbrev=False,
+    )  # fmt: skip
+    doctor = commands.add_parser("doctor", parents=[shared], help="what was found, chosen and why", allow_abbrev=False)
+    doctor.add_argument("-o", "--output", default="text", choices=("text", "json"))
+    config = commands.add_parser("config", parents=[shared], help="the settings and where they come from",
+                                 allow_abbrev=False)  # fmt: skip
+    config.add_argument("--list-keys", action="store_true", help="instead every key of the console by its id")
+    config.add_argument("-o", "--output", default="text", choices=("text", "json"))
+    completion = commands.add_parser("completion", help="print shell completion", allow_abbrev=False)
+    completion.add_argument("shell", choices=("bash", "zsh", "fish"))
     commands.add_parser("version", parents=[shared], help="print the version", allow_abbrev=False)
     return main_parser
 
 
 def _speed(text: str) -> float:
-    speed = float(text)
+    try:
+        speed = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"wants a number, not {text!r}") from None
     if not 0 < speed <= 10_000:
-        raise argparse.ArgumentTypeError("must be greater than 0")
+        raise argparse.ArgumentTypeError("must be greater than 0 and at most 10000")
     return speed
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"wants seconds, not {text!r}") from None
+    if not 0 < seconds <= 86_400:
+        raise argparse.ArgumentTypeError("must be greater than 0 and at most a day")
+    return seconds
 
 
 def scenarios() -> tuple[str, ...]:
@@ -117,6 +174,8 @@ def settings(argv: Sequence[str]) -> argparse.Namespace:
         for option in ("kubeconfig", "context", "slurm", "token_file"):
             if getattr(found, option, None):
                 main_parser.error(f"--sim and --{option.replace('_', '-')} exclude each other")
+    # What stands on the command line, before the file and the environment fill the rest.
+    found.given = frozenset(key for key in GLOBALS if hasattr(found, key))
     for key, default in GLOBALS.items():
         if not hasattr(found, key):
             setattr(found, key, default)
@@ -126,29 +185,84 @@ def settings(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run a command; the exit code."""
-    if list(argv[:2]) == ["sim", "serve"]:
-        return _serve_sim(argv[2:])
-    args = settings(argv)
-    from slinkytui.backend.errors import SlinkyError
-
+    """Run a command; the exit code. No traceback leaves here."""
+    verbose = "SLINKYTUI_DEBUG" in os.environ or any(w in ("-v", "--verbose") for w in argv)
     try:
-        return _dispatch(args)
-    except SlinkyError as error:
-        print(f"slinkytui: {error.line()}", file=sys.stderr)
-        return error.exit_code
+        code = _run(argv, verbose)
+        sys.stdout.flush()
+        return code
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
         # The reader of stdout has left (| head): nothing more to say, also not at interpreter exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _hush()
         return 0
+    except OSError as error:
+        tell(f"cannot write the output: {error.strerror or error}")
+        _hush()
+        return 1
 
 
-def _serve_sim(argv: Sequence[str]) -> int:
-    from slinkytui.backend.sim.__main__ import main as serve
+def _hush() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
-    return serve(argv)
+
+def _run(argv: Sequence[str], verbose: bool) -> int:
+    if list(argv[:1]) == ["sim"] and list(argv[1:2]) in (["serve"], ["set"]):
+        return _sim(argv[1], argv[2:])
+    args = settings(argv)
+    from slinkytui.backend.errors import SlinkyError
+
+    if verbose:
+        _log_to_stderr()
+    try:
+        return _dispatch(args)
+    except SlinkyError as error:
+        tell(error.line())
+        return error.exit_code
+    except OSError:
+        raise
+    except Exception as error:  # noqa: BLE001  # the last place: it is logged and told
+        return _internal(error, verbose)
+
+
+def _log_to_stderr() -> None:
+    import logging
+
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(name)s %(message)s")
+
+
+def _internal(error: Exception, verbose: bool) -> int:
+    """A fault of ours: one line, and the traceback where it can be found."""
+    import traceback
+
+    import platformdirs
+
+    text = "".join(traceback.format_exception(error))
+    path = Path(platformdirs.user_log_dir("slinkytui")) / "internal-errors.log"
+    where = f"traceback in {path}; -v shows it"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as full:
+        where = f"{path} cannot be written: {full.strerror}; -v shows the traceback"
+    if verbose:
+        sys.stderr.write(text)
+    tell(f"internal error: {type(error).__name__}: {error} ({where})")
+    return 1
+
+
+def _sim(action: str, argv: Sequence[str]) -> int:
+    from slinkytui.backend.sim import __main__ as sim
+
+    if action == "serve":
+        return sim.main(argv)
+    change = getattr(sim, "main_set", None)
+    if change is None:
+        tell("sim set: this simulator cannot be changed while it runs (slinkytui sim serve --help)")
+        return 2
+    return int(change(argv))
 
 
 def _dispatch(args: argparse.Namespace) -> int:
@@ -158,13 +272,23 @@ def _dispatch(args: argparse.Namespace) -> int:
 
         print(__version__)
         return 0
+    if args.command == "completion":
+        from slinkytui.completion import script
+
+        sys.stdout.write(script(args.shell, parser()))
+        return 0
     if args.command == "sim":
-        parser().error("sim wants: sim serve [SCENARIO]")
+        parser().error("sim wants: sim serve [SCENARIO], or sim set")
     if args.command == "crds":
         from slinkytui.backend.crds import documents
 
         sys.stdout.write(documents())
         return 0
+    from slinkytui.config import apply, check_keymap, run_config
+
+    if args.command == "config":
+        return run_config(args)
+    where = apply(args)
     if args.command == "get":
         from slinkytui.commands_get import run_get
 
@@ -173,6 +297,11 @@ def _dispatch(args: argparse.Namespace) -> int:
         from slinkytui.commands_do import run_do
 
         return run_do(options(args), args)
+    if args.command == "doctor":
+        from slinkytui.commands_doctor import run_doctor
+
+        return run_doctor(options(args), args)
+    check_keymap(args.keys, where["keys"])
     from slinkytui.console import run_console
 
     return run_console(options(args), args)

@@ -8,10 +8,13 @@ import sys
 
 import msgspec
 
+from slinkytui.backend.actions.registry import planners
 from slinkytui.backend.errors import PlanStale, UsageError
 from slinkytui.backend.models import Ask, Plan, RunResult, StepResult, Table
 from slinkytui.backend.options import Options
-from slinkytui.commands_get import plain
+from slinkytui.cli import tell
+from slinkytui.commands_get import nearest, plain
+from slinkytui.kinds.render import inert
 from slinkytui.oneshot import demand, settled_engine
 
 _TABLES = {"node": Table.NODES, "job": Table.JOBS, "nodeset": Table.NODESETS}
@@ -20,6 +23,9 @@ _TABLES = {"node": Table.NODES, "job": Table.JOBS, "nodeset": Table.NODESETS}
 def run_do(options: Options, args: argparse.Namespace) -> int:
     if args.if_plan and not args.yes:
         raise UsageError("--if-plan goes with --yes")
+    known = planners()
+    if args.verb not in known:
+        raise UsageError(f"no verb {args.verb!r}", hint=nearest(args.verb, known, "verbs"))
     pairs = [text.partition("=") for text in args.set]
     bad = next((key for key, sep, _ in pairs if not sep or not key), None)
     if bad is not None:
@@ -28,20 +34,20 @@ def run_do(options: Options, args: argparse.Namespace) -> int:
     plan, result = asyncio.run(_do(options, ask, args))
     if args.output == "json":
         found = msgspec.to_builtins({"plan": plan, "result": result})
-        sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(found)) + b"\n")
+        sys.stdout.write(inert(msgspec.json.format(msgspec.json.encode(found)).decode(), "json") + "\n")
     else:
-        sys.stdout.write(plan_text(plan) if result is None else result_text(result))
+        sys.stdout.write(inert(plan_text(plan) if result is None else result_text(result), "text"))
     if plan.refused:
-        print(f"slinkytui: {plan.refused}", file=sys.stderr)
+        tell(plan.refused)
         return 1 if args.yes else 0
     return 0 if result is None or result.ok else 1
 
 
 async def _do(options: Options, ask: Ask, args: argparse.Namespace) -> tuple[Plan, RunResult | None]:
     async def told(result: StepResult) -> None:
-        print(f"{'ok' if result.ok else 'FAILED'}  {result.target}  {plain(result.text)}", file=sys.stderr)
+        print(f"{'ok' if result.ok else 'FAILED'}  {plain(result.target)}  {plain(result.text)}", file=sys.stderr)
 
-    async with settled_engine(options) as engine:
+    async with settled_engine(options, args.timeout) as engine:
         table = _TABLES.get(ask.verb.partition(".")[0])
         if table is not None:
             demand(engine, table)

@@ -1,141 +1,167 @@
-"""`slinkytui get`: the rows of a kind as a table, JSON, YAML, CSV or names."""
+"""`slinkytui get`: the rows of a kind as a table, JSON, YAML, CSV or names; once, or followed with -w."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import csv
-import io
-import json
+import difflib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-import yaml
-
-from slinkytui.backend import NotFound, UsageError
+from slinkytui.backend import JobId, NotFound, UsageError
+from slinkytui.backend.engine import Engine
 from slinkytui.backend.models import Table
 from slinkytui.backend.options import Options
 from slinkytui.kinds import KINDS, Kind, find_kind
-from slinkytui.kinds.base import Column, Context, Value
+from slinkytui.kinds.base import Column, Context
 from slinkytui.kinds.filters import compile_filter
-from slinkytui.oneshot import demand, settled_engine
+from slinkytui.kinds.order import sort_key
+from slinkytui.kinds.render import FORMATS, render_rows
+from slinkytui.labels import compile_selector, labels_of
+from slinkytui.oneshot import OURS, SLURM_TABLES, demand, settled_engine
+
+Test = Callable[[Any, Context], bool]
+_LABELLED = (
+    Table.PODS, Table.KUBENODES, Table.NODESETS, Table.CONTROLLERS, Table.LOGINSETS, Table.RESTAPIS, Table.ACCOUNTINGS,
+    Table.TOKENS,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Query:
+    """What `get` was asked for. `columns` are those of the table, in order."""
+
+    kind: Kind
+    name: str
+    test: Test
+    field: str
+    descending: bool
+    output: str
+    columns: tuple[Column, ...]
+
+    def arrange(self, rows: Sequence[Any], ctx: Context) -> list[Any]:
+        """The rows that were asked for, in order."""
+        chosen = [r for r in rows if self.test(r, ctx)]
+        return arrange(chosen, self.kind, self.field, ctx, descending=self.descending)
+
+
+def query_of(args: argparse.Namespace) -> Query:
+    """The query of `get`'s arguments. Raises UsageError that names the nearest word."""
+    word, _, inline = args.kind.partition("/")
+    kind = find_kind(word)
+    if kind is None:
+        raise UsageError(f"no kind {word!r}", hint=nearest(word, KINDS, "kinds"))
+    if inline and args.name:
+        raise UsageError(f"one name, not {inline!r} and {args.name!r}")
+    descending, field = args.sort.startswith("-"), args.sort.removeprefix("-").replace("-", "_").lower()
+    if field and kind.column(field) is None:
+        raise UsageError(f"{kind.id} have no field {field!r}", hint=nearest(field, kind.fields, "fields"))
+    wanted = compile_filter(args.filter, kind)
+    test = wanted
+    if args.selector:
+        if kind.table not in _LABELLED:
+            raise UsageError(
+                f"-l is for labels of Kubernetes objects, {kind.id} have none", hint="-f EXPR filters them"
+            )
+        chosen = compile_selector(args.selector)
+        test = lambda row, ctx: chosen(labels_of(row) or {}) and wanted(row, ctx)  # noqa: E731  # closes over both
+    if args.watch and args.output in ("yaml", "csv"):
+        raise UsageError(f"-w does not go with -o {args.output}", hint="-o json prints one object a line")
+    columns = table_columns(kind, args.output, getattr(args, "columns", {}))
+    return Query(kind, inline or args.name or "", test, field or kind.sort, descending, args.output, columns)
+
+
+def nearest(word: str, known: Mapping[str, Any] | Sequence[str], what: str) -> str:
+    """A hint: the nearest known word, or all of them."""
+    near = difflib.get_close_matches(word.lower(), list(known), 1, 0.6)
+    return f"did you mean {near[0]}?" if near else f"{what}: {' '.join(known)}"
+
+
+def table_columns(kind: Kind, output: str, chosen: Mapping[str, Sequence[str]]) -> tuple[Column, ...]:
+    """The columns of a table: those of the settings for this kind, else the kind's own; wide shows all."""
+    fields = chosen.get(kind.id)
+    if fields and output != "wide":
+        return tuple(c for f in fields if (c := kind.column(f)) is not None)
+    return tuple(c for c in kind.columns if output == "wide" or not c.wide)
 
 
 def run_get(options: Options, args: argparse.Namespace) -> int:
-    kind = find_kind(args.kind)
-    if kind is None:
-        raise UsageError(f"no kind {args.kind!r}", hint=f"kinds: {' '.join(KINDS)}")
-    test = compile_filter(args.filter, kind)
-    descending, field = args.sort.startswith("-"), args.sort.lstrip("-")
-    if field and kind.column(field) is None:
-        raise UsageError(f"{kind.id} have no field {field!r}", hint=f"fields: {', '.join(kind.fields)}")
-    rows, ctx = asyncio.run(_rows(options, kind))
-    if args.name:
-        rows = [r for r in rows if args.name in (str(r.id), getattr(r.id, "name", ""))]
-        if not rows:
-            raise NotFound(f"{kind.singular} {args.name} not found")
-    rows = arrange([r for r in rows if test(r, ctx)], kind, field or kind.sort, ctx, descending=descending)
-    sys.stdout.write(render(rows, kind, ctx, args.output))
+    query = query_of(args)
+    if args.watch:
+        from slinkytui.commands_watch import watch
+
+        return asyncio.run(watch(options, query, args.timeout))
+    rows, ctx = asyncio.run(_rows(options, query.kind, args.timeout))
+    rows = named(rows, query.name, query.kind)
+    sys.stdout.write(render(query.arrange(rows, ctx), query, ctx))
     return 0
 
 
-async def _rows(options: Options, kind: Kind) -> tuple[list[Any], Context]:
-    async with settled_engine(options) as engine:
-        demand(engine, kind.table)
-        if kind.table == Table.GPUS:
-            engine.wanted(Table.GPUS, 1)
-        rows = list(engine.store.rows(kind.table).values())
-        return rows, Context(engine.clock.now(), engine.store)
+async def _rows(options: Options, kind: Kind, timeout_s: float) -> tuple[list[Any], Context]:
+    async with settled_engine(options, timeout_s, (kind.table,)) as engine:
+        begin(engine, kind)
+        return list(engine.store.rows(kind.table).values()), Context(engine.clock.now(), engine.store)
+
+
+def begin(engine: Engine, kind: Kind) -> None:
+    """Raise unless the kind's rows are known; ask for those that are made on demand."""
+    if kind.table not in (*SLURM_TABLES, *OURS) and engine.access is None:
+        raise UsageError(f"{kind.id} come from Kubernetes, and there is none", hint="--kubeconfig FILE")
+    demand(engine, kind.table)
+    engine.wanted(kind.table, 1)
+
+
+def named(rows: Sequence[Any], name: str, kind: Kind) -> list[Any]:
+    """The rows of exactly this name, as it is printed or without its namespace; of an array's number all its tasks."""
+    if not name:
+        return list(rows)
+    found = [r for r in rows if is_named(r.id, name)]
+    if not found and kind.table == Table.JOBS:
+        found = [r for r in rows if isinstance(r.id, JobId) and str(r.id.id) == name]
+    if not found:
+        near = difflib.get_close_matches(name, [str(r.id) for r in rows], 1, 0.7)
+        raise NotFound(f"{kind.singular} {name} not found", hint=f"did you mean {near[0]}?" if near else "")
+    return found
+
+
+def is_named(row_id: Any, name: str) -> bool:
+    return name in (str(row_id), getattr(row_id, "name", ""))
 
 
 def arrange(rows: Sequence[Any], kind: Kind, field: str, ctx: Context, *, descending: bool = False) -> list[Any]:
-    """Sorted by a field; unknown last, numbers as numbers."""
-    column = kind.column(field)
-    if column is None:
-        return sorted(rows, key=lambda r: str(r.id))
-    known = [(v, r) for r in rows if (v := column.value(r, ctx)) is not None]
-    known.sort(key=lambda pair: (_sortable(pair[0]), natural(str(pair[1].id))), reverse=descending)
-    return [r for _, r in known] + [r for r in rows if column.value(r, ctx) is None]
+    """Sorted by a field; unknown last in both directions, numbers as numbers."""
+    key = sort_key(kind.column(field))
+    keyed = sorted(((key(row, ctx), row) for row in rows), key=lambda pair: pair[0])
+    known = [row for k, row in keyed if not k[0]]
+    return (known[::-1] if descending else known) + [row for k, row in keyed if k[0]]
 
 
-def _sortable(value: Value) -> tuple[int, float, list[tuple[int, str]]]:
-    if isinstance(value, bool | int | float):
-        return (0, float(value), [])
-    return (1, 0.0, natural(",".join(value) if isinstance(value, tuple) else str(value)))
-
-
-def natural(text: str) -> list[tuple[int, str]]:
-    """A key that puts gpu-9 before gpu-10."""
-    out: list[tuple[int, str]] = []
-    digits = word = ""
-    for char in text:
-        if char.isdigit() and char.isascii():
-            if word:
-                out.append((0, word))
-                word = ""
-            digits += char
-        else:
-            if digits:
-                out.append((int(digits), ""))
-                digits = ""
-            word += char
-    out.append((int(digits), "") if digits else (0, word))
-    return out
-
-
-def as_object(row: Any, kind: Kind, ctx: Context) -> dict[str, Any]:
-    """A row for machines: snake_case keys, raw values, null for unknown, "infinite" for no limit."""
-    out: dict[str, Any] = {}
-    for column in (*kind.columns, *kind.extra):
-        if column.json:
-            value = column.value(row, ctx)
-            out[column.field] = (
-                "infinite" if value == float("inf") else list(value) if isinstance(value, tuple) else value
-            )
-    return out
-
-
-def render(rows: Sequence[Any], kind: Kind, ctx: Context, output: str) -> str:
-    match output:
-        case "json":
-            return json.dumps([as_object(r, kind, ctx) for r in rows], indent=2, ensure_ascii=False) + "\n"
-        case "yaml":
-            return yaml.safe_dump([as_object(r, kind, ctx) for r in rows], sort_keys=False, allow_unicode=True)
-        case "name":
-            return "".join(f"{kind.singular}/{r.id}\n" for r in rows)
-        case "csv":
-            return _csv(rows, kind, ctx)
-    columns = [c for c in kind.columns if output == "wide" or not c.wide]
-    return table_text(columns, rows, ctx)
-
-
-def _csv(rows: Sequence[Any], kind: Kind, ctx: Context) -> str:
-    out = io.StringIO()
-    columns = [c for c in (*kind.columns, *kind.extra) if c.json]
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([c.field for c in columns])
-    for row in rows:
-        values = as_object(row, kind, ctx)
-        writer.writerow(
-            ["" if (v := values[c.field]) is None else ",".join(v) if isinstance(v, list) else v for c in columns]
-        )
-    return out.getvalue()
+def render(rows: Sequence[Any], query: Query, ctx: Context) -> str:
+    """The rows as they are printed, with the last line's end."""
+    if query.output in FORMATS:
+        return render_rows(rows, query.kind, ctx, query.output)
+    return table_text(query.columns, rows, ctx)
 
 
 def table_text(columns: Sequence[Column], rows: Sequence[Any], ctx: Context) -> str:
     """A plain table; text from clusters is printed without control characters."""
-    lines = [[c.title for c in columns]] + [[plain(c.cell(r, ctx)) for c in columns] for r in rows]
+    lines = [[c.title for c in columns], *(cells(columns, r, ctx) for r in rows)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(columns))]
-    out = []
-    for line in lines:
-        cells = [
-            t.rjust(w) if c.align == "right" else t.ljust(w) for t, w, c in zip(line, widths, columns, strict=True)
-        ]
-        out.append("  ".join(cells).rstrip() + "\n")
-    return "".join(out)
+    return "".join(aligned(line, widths, columns) for line in lines)
+
+
+def cells(columns: Sequence[Column], row: Any, ctx: Context) -> list[str]:
+    return [plain(c.cell(row, ctx)) for c in columns]
+
+
+def aligned(line: Sequence[str], widths: Sequence[int], columns: Sequence[Column]) -> str:
+    """One line of a table, with its end."""
+    padded = [t.rjust(w) if c.align == "right" else t.ljust(w) for t, w, c in zip(line, widths, columns, strict=True)]
+    return "  ".join(padded).rstrip() + "\n"
 
 
 def plain(text: str) -> str:
     """Without anything that a terminal would obey: controls, escapes, direction marks."""
-    return "".join(c if c.isprintable() else "·" for c in text)
+    return text if text.isprintable() else "".join(c if c.isprintable() else "·" for c in text)

@@ -53,7 +53,6 @@ def run_console(options: Options, args: argparse.Namespace) -> int:
         memory=memory,
     )
     app.run()
-    if app.fatal:
-        print(f"slinkytui: {app.fatal}", file=sys.stderr)
-        return 4
+    if app.fatal is not None:
+        raise app.fatal
     return app.return_code or 0

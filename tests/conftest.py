@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import os
+import time
 
 import pytest
+
+# Local times stand in pictures: they are read in one zone everywhere.
+os.environ["TZ"] = "UTC"
+time.tzset()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -13,7 +13,7 @@ import os
 from dataclasses import dataclass, field
 
 from slinkytui.backend.clock import Clock
-from slinkytui.backend.errors import ConfigError, NotFound, SlinkyError
+from slinkytui.backend.errors import ConfigError, NotAllowed, NotFound, SlinkyError
 from slinkytui.backend.http import Transport
 from slinkytui.backend.kube.client import KubeClient
 from slinkytui.backend.kube.resources import SECRETS
@@ -125,7 +125,8 @@ class Clusters:
             except SlinkyError as error:
                 log.info("%s: %s", link.label, error.line())
                 name = f"slurm/{self._label(link)}"
-                self._facts.source(Source(name, "stale", None, self._clock.now(), error.line(), note=link.found))
+                state = "refused" if isinstance(error, NotAllowed) else "stale"
+                self._facts.source(Source(name, state, None, self._clock.now(), error.line(), note=link.found))
                 link.tried.set()
                 await self._clock.sleep(RETRY_S[min(failures, len(RETRY_S) - 1)])
                 failures += 1

@@ -14,6 +14,7 @@ import msgspec
 
 from slinkytui.backend.errors import (
     BadRequest,
+    ConfigError,
     Conflict,
     NotAllowed,
     NotFound,
@@ -88,6 +89,16 @@ class Message(msgspec.Struct, frozen=True, array_like=True, tag=True):
     """A frame."""
 
 
+class Fault(msgspec.Struct, frozen=True):
+    """A SlinkyError on the wire."""
+
+    kind: str
+    title: str
+    detail: str = ""
+    hint: str = ""
+    retryable: bool = False
+
+
 class Hello(Message, frozen=True):
     """First frame of an engine. `sim` is the scenario's name when the cluster is simulated."""
 
@@ -100,6 +111,8 @@ class Hello(Message, frozen=True):
     read_only: bool = False
     contexts: tuple[str, ...] = ()
     note: str = ""
+    failed: Fault | None = None
+    """Why the engine could not start; it says nothing more."""
 
 
 class Subscribe(Message, frozen=True):
@@ -126,16 +139,6 @@ class Call(Message, frozen=True):
     params: bytes
 
 
-class Fault(msgspec.Struct, frozen=True):
-    """A SlinkyError on the wire."""
-
-    kind: str
-    title: str
-    detail: str = ""
-    hint: str = ""
-    retryable: bool = False
-
-
 class Reply(Message, frozen=True):
     id: int
     result: bytes = b""
@@ -155,7 +158,18 @@ _decoder = msgspec.msgpack.Decoder(Frame)
 
 _ERRORS: Final[dict[str, type[SlinkyError]]] = {
     c.__name__: c
-    for c in (BadRequest, Conflict, NotAllowed, NotFound, PlanStale, SlinkyError, Unreachable, Unsupported, UsageError)
+    for c in (
+        BadRequest,
+        ConfigError,
+        Conflict,
+        NotAllowed,
+        NotFound,
+        PlanStale,
+        SlinkyError,
+        Unreachable,
+        Unsupported,
+        UsageError,
+    )
 }
 
 

@@ -142,6 +142,8 @@ class Reader:
             raise Unreachable("the engine does not answer", hint="see its log: slinkytui doctor") from None
         if self.hello is None:
             raise Unreachable(self.lost or "the engine has ended")
+        if self.hello.failed is not None:
+            raise from_fault(self.hello.failed)
         return self.hello
 
     async def close(self) -> None:

@@ -15,7 +15,7 @@ import platformdirs
 
 from slinkytui.backend.engine import Engine
 from slinkytui.backend.errors import SlinkyError
-from slinkytui.backend.feed import VERSION, Hello, StreamPipe
+from slinkytui.backend.feed import VERSION, Hello, StreamPipe, to_fault
 from slinkytui.backend.options import Options
 
 
@@ -27,7 +27,7 @@ async def serve(sock: socket.socket, options: Options) -> None:
     try:
         await engine.start()
     except SlinkyError as error:
-        await pipe.send(Hello(VERSION, note=f"!{error.line()}"))
+        await pipe.send(Hello(VERSION, failed=to_fault(error)))
         await pipe.close()
         return
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Protocol
 
 from slinkytui.backend.models import Row, RowId, Source, Table
@@ -11,8 +11,11 @@ from slinkytui.backend.models import Row, RowId, Source, Table
 class Sink(Protocol):
     """`scope` names whose rows they are: a Slurm cluster, or a namespace ("" for the whole Kubernetes cluster)."""
 
-    async def replace(self, table: Table, scope: str, rows: Sequence[Row]) -> None:
-        """The whole truth of a scope: a diff, rows that are missing go, equal rows change nothing."""
+    async def replace(self, table: Table, scope: str, rows: Sequence[Row], keep: Collection[RowId] = ()) -> None:
+        """The whole truth of a scope: a diff, rows that are missing go, equal rows change nothing.
+
+        Ids in `keep` are there but could not be read: their old rows stay.
+        """
         ...
 
     def upsert(self, table: Table, scope: str, rows: Iterable[Row]) -> None:

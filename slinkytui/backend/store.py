@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from slinkytui.backend.models import Row, RowId, Source, Table
@@ -75,10 +75,10 @@ class Store:
         if changes in self._readers:
             self._readers.remove(changes)
 
-    async def replace(self, table: Table, scope: str, rows: Sequence[Row]) -> None:
-        """The whole truth of a scope. Yields to the loop between slices, so that it may be long."""
+    async def replace(self, table: Table, scope: str, rows: Sequence[Row], keep: Collection[RowId] = ()) -> None:
+        """The whole truth of a scope, but for the old rows of `keep`, which stay. Yields to the loop between slices, so that it may be long."""
         async with self._locks[table, scope]:
-            seen: set[RowId] = set()
+            seen: set[RowId] = set(keep)
             for start in range(0, len(rows), _SLICE):
                 if start:
                     await asyncio.sleep(0)

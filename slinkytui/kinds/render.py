@@ -26,7 +26,24 @@ def as_object(row: Any, kind: Kind, ctx: Context) -> dict[str, Any]:
 
 
 def render_rows(rows: Sequence[Any], kind: Kind, ctx: Context, output: str) -> str:
-    """The rows in one of FORMATS, with the line end of the last line."""
+    """The rows in one of FORMATS, with the line end of the last line, and nothing in it that a terminal would obey."""
+    return inert(_rendered(rows, kind, ctx, output), output)
+
+
+def inert(text: str, output: str) -> str:
+    """Without anything that a terminal would obey. JSON and YAML keep the exact value as an escape."""
+    if text.replace("\n", "").isprintable():
+        return text
+    if output == "json":
+        return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
+    if output == "yaml":
+        import yaml
+
+        return yaml.safe_dump(yaml.safe_load(text), sort_keys=False, allow_unicode=False)
+    return "".join(c if c.isprintable() or c == "\n" else "·" for c in text)
+
+
+def _rendered(rows: Sequence[Any], kind: Kind, ctx: Context, output: str) -> str:
     match output:
         case "json":
             return json.dumps([as_object(r, kind, ctx) for r in rows], indent=2, ensure_ascii=False) + "\n"

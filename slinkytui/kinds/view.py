@@ -180,7 +180,9 @@ class View(Sequence[Any]):
             if group in self.open or len(self._groups[group]) <= 2:
                 touched.update(dict.fromkeys(self._groups[group]))
 
-    def _place_of(self, entry: Any, ctx: Context, moving: Mapping[Any, SortKey] = MappingProxyType({})) -> SortKey | None:
+    def _place_of(
+        self, entry: Any, ctx: Context, moving: Mapping[Any, SortKey] = MappingProxyType({})
+    ) -> SortKey | None:
         """Where an entry belongs; None when it is not shown. `moving` has the new places of groups that move now."""
         members = self._groups.get(entry) if entry not in self._group_of else None
         if members is not None:

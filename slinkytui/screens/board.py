@@ -190,6 +190,7 @@ class Board(ListScreen):
         event.stop()
         pane = self.active_pane()
         if pane is not None and event.table is pane.table:
+            pane.retitle()
             if self._focused == "nodes" and event.row is not None:
                 self.query_one(HeatGrid).follow(event.row)
             self._brush()

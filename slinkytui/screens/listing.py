@@ -74,6 +74,7 @@ class KindScreen(ListScreen):
         row = pane.current()
         text = self._kind.summary(row, ctx) if row is not None and ctx is not None else ""
         self.query_one("#chain", Bar).say([(text, "muted")])
+        pane.retitle()
         self.refresh_bindings()
 
     def action_back(self) -> None:

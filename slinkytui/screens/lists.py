@@ -60,7 +60,7 @@ class ListScreen(VerbScreen):
         """Another cluster, namespace or setting: everything on view is made anew."""
         raise NotImplementedError
 
-    def action_filter(self) -> None:
+    async def action_filter(self) -> None:
         pane = self.active_pane()
         if pane is None:
             return
@@ -69,7 +69,7 @@ class ListScreen(VerbScreen):
         def done(text: str | None) -> None:
             pane.narrow(before if text is None else text)
 
-        self.app.push_screen(Prompt("/", FILTER_HINT, before, pane.narrow), done)
+        await self.app.push_screen(Prompt("/", FILTER_HINT, before, pane.narrow), done)
 
     async def action_sort(self) -> None:
         self.run_worker(self._sort(), exit_on_error=True)

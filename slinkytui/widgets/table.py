@@ -364,10 +364,12 @@ class ResourceTable(LineView):
             self.marks |= self._range()
             self._anchor = None
         self.sync()
+        self.post_message(self.Highlighted(self, self._cursor))
 
     def action_mark_all(self) -> None:
         self.marks = set() if self.marks else set(self.ids)
         self.sync()
+        self.post_message(self.Highlighted(self, self._cursor))
 
     def action_open(self) -> None:
         if self._cursor is not None:

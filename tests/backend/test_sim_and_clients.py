@@ -31,8 +31,8 @@ from slinkytui.backend.models import (
     Table,
 )
 from slinkytui.backend.options import Options
+from slinkytui.backend.sim.nodesets import PODS as SERVED_PODS
 from slinkytui.backend.sim.scenario import load, names
-from slinkytui.backend.sim.world import PODS as SERVED_PODS
 from slinkytui.backend.sim.world import World
 from slinkytui.backend.slurm.client import SlurmClient
 from slinkytui.backend.slurm.errors import CredentialRefused

@@ -14,9 +14,10 @@ import jwt
 import pytest
 
 from slinkytui.backend.clock import RealClock
-from slinkytui.backend.errors import BadRequest, Conflict, NotAllowed, NotFound, SlinkyError
+from slinkytui.backend.errors import BadRequest, Conflict, NotAllowed, NotFound, SlinkyError, Unsupported
 from slinkytui.backend.http import CoreTransport, Transport
 from slinkytui.backend.models import Job, SlurmNode
+from slinkytui.backend.sim.reservations import SimReservation
 from slinkytui.backend.sim.slurm import SimNode, SlurmSim
 from slinkytui.backend.sim.slurmrest import SlurmRest
 from slinkytui.backend.slurm.client import SlurmClient
@@ -31,6 +32,11 @@ class World(Protocol):
     def transport(self) -> Transport: ...
 
     def token(self, user: str) -> str: ...
+
+    def reserve(self, name: str, node: str) -> None:
+        """For maintenance, from now on, for root."""
+
+    def unreserve(self, name: str) -> None: ...
 
 
 class SimWorld:
@@ -55,6 +61,12 @@ class SimWorld:
             {"exp": int(time.time()) + 3600, "iat": int(time.time()), "sun": user}, self.key, algorithm="HS256"
         )
 
+    def reserve(self, name: str, node: str) -> None:
+        self.sim.reserve(SimReservation(name, (node,), time.time() - 1, time.time() + 3600))
+
+    def unreserve(self, name: str) -> None:
+        del self.sim.reservations[name]
+
 
 class RealWorld:
     def __init__(self, lab: SlurmLab) -> None:
@@ -65,6 +77,13 @@ class RealWorld:
 
     def token(self, user: str) -> str:
         return self.lab.run("scontrol", "token", f"username={user}", "lifespan=3600").strip().removeprefix("SLURM_JWT=")
+
+    def reserve(self, name: str, node: str) -> None:
+        self.lab.run("scontrol", "create", "reservation", f"ReservationName={name}", "StartTime=now", "Duration=60",
+                     f"Nodes={node}", "Users=root", "Flags=MAINT,IGNORE_JOBS")  # fmt: skip
+
+    def unreserve(self, name: str) -> None:
+        self.lab.run("scontrol", "delete", f"ReservationName={name}")
 
 
 @pytest.fixture(
@@ -217,19 +236,13 @@ async def test_a_cancel_of_what_is_pending_never_kills_what_has_started(client: 
         await client.job_cancel_pending("999999")
 
 
-async def test_the_pending_rest_of_an_array_is_cancelled_without_its_running_tasks(
-    request: pytest.FixtureRequest, world: World
-) -> None:
-    if isinstance(world, SimWorld):
-        request.applymarker(pytest.mark.xfail(strict=True, reason="the simulator has no arrays yet"))
-    client = SlurmClient(world.transport(), StaticToken(world.token("root")), RealClock())
-    await client.probe()
+async def test_the_pending_rest_of_an_array_is_cancelled_without_its_running_tasks(client: SlurmClient) -> None:
     first = (await client.job_submit("#!/bin/sh\nsleep 300\n", {**JOB, "array": "0-5%2"})).job_id
 
     async def running() -> list[str]:
         return sorted(str(j.id) for j in await client.job(str(first)) if is_running(j.states))
 
-    tasks = await reach(running, lambda found: len(found) == 2, seconds=0.5 if isinstance(world, SimWorld) else 20.0)
+    tasks = await reach(running, lambda found: len(found) == 2)
     written = await client.job_cancel_pending(str(first))
     assert all(t in written.warnings[-1] for t in tasks)
     assert await running() == tasks
@@ -237,6 +250,210 @@ async def test_the_pending_rest_of_an_array_is_cancelled_without_its_running_tas
     assert [j.states for j in rest] == [("CANCELLED",)]
     for task in tasks:
         await client.job_cancel(task)
+
+
+async def records(client: SlurmClient, number: int | str) -> list[dict[str, Any]]:
+    found = await client.raw(f"job/{number}", "jobs", f"job {number}")
+    return found if isinstance(found, list) else [found]
+
+
+def value(found: dict[str, Any]) -> int | None:
+    return int(found["number"]) if found["set"] else None
+
+
+async def array(client: SlurmClient, spec: str, **job: Any) -> int:
+    number = (await client.job_submit("#!/bin/sh\nsleep 300\n", {**JOB, **job, "array": spec})).job_id
+    assert number is not None
+    return number
+
+
+@pytest.mark.parametrize(
+    ("spec", "shown", "most"),
+    [("0-9", "0-9", 0), ("1-5%2", "1-5%2", 2), ("1,3,7", "1,3,7", 0), ("0-10:4", "0,4,8", 0), ("5", "5", 0), ("1,1,2", "1-2", 0), ("0-3%0", "0-3", 0)],
+)  # fmt: skip
+async def test_a_waiting_array_is_one_record(client: SlurmClient, spec: str, shown: str, most: int) -> None:
+    number = await array(client, spec, hold=True)
+    (found,) = await records(client, number)
+    assert (found["job_id"], value(found["array_job_id"]), value(found["array_task_id"])) == (number, number, None)
+    assert (found["array_task_string"], value(found["array_max_tasks"])) == (shown, most)
+    assert (found["job_state"], found["state_reason"]) == (["PENDING"], "JobHeldUser")
+    await client.job_cancel(str(number))
+    (after,) = await records(client, number)
+    assert (after["job_state"], after["array_task_string"]) == (["CANCELLED"], shown)
+    with pytest.raises(Conflict):
+        await client.job_cancel(str(number))
+
+
+@pytest.mark.parametrize("spec", ["3-1", "abc", "0-200000"])
+async def test_a_wrong_array_is_refused(client: SlurmClient, spec: str) -> None:
+    with pytest.raises(BadRequest, match="submit"):
+        await array(client, spec)
+
+
+async def test_started_tasks_are_records_of_their_own(client: SlurmClient) -> None:
+    number = await array(client, "0-5%2")
+
+    async def look() -> list[dict[str, Any]]:
+        return await records(client, number)
+
+    found = await reach(look, lambda rs: rs[0]["state_reason"] == "JobArrayTaskLimit" and len(rs) == 3)
+    assert [(r["job_id"] == number, value(r["array_task_id"]), r["array_task_string"]) for r in found] == [
+        (True, None, "2-5%2"), (False, 1, ""), (False, 0, ""),
+    ]  # fmt: skip
+    assert {value(r["array_job_id"]) for r in found} == {number}
+    whole = await records(client, f"{number}_4")
+    assert len(whole) == 3
+    assert {f"{number}_{t}" for t in (2, 3, 4, 5)} <= {s.text for s in await client.jobs_state()}
+    await client.job_cancel(str(number))
+    ended = await reach(look, lambda rs: all("CANCELLED" in r["job_state"] for r in rs))
+    assert len(ended) == 3
+
+
+async def test_tasks_of_an_array_are_cancelled_one_by_one(client: SlurmClient) -> None:
+    number = await array(client, "1-5%2", hold=True)
+
+    async def rest() -> str:
+        return str((await records(client, number))[0]["array_task_string"])
+
+    await client.job_cancel(f"{number}_3")
+    assert await rest() == "1-2,4-5%2"
+    with pytest.raises((BadRequest, NotFound, Unsupported)):  # 26.05 answers 404 without a word
+        await client.call("DELETE", f"job/{number}_[1-2]", what="brackets")
+    with pytest.raises(NotFound):
+        await client.job_cancel(f"{number}_99")
+    await client.job_cancel_pending(f"{number}_[1-2]")
+    assert await rest() == "4-5%2"
+    await client.job_cancel_pending(str(number))
+    (found,) = await records(client, number)
+    assert (found["job_state"], found["array_task_string"]) == (["CANCELLED"], "4-5%2")
+
+
+async def test_the_last_task_takes_the_record_of_its_array(client: SlurmClient) -> None:
+    number = await array(client, "0-3")
+
+    async def look() -> list[dict[str, Any]]:
+        return await records(client, number)
+
+    found = await reach(look, lambda rs: len(rs) == 4 and all("RUNNING" in r["job_state"] for r in rs))
+    assert {value(r["array_task_id"]): r["job_id"] == number for r in found} == {0: False, 1: False, 2: False, 3: True}
+    await client.job_cancel(f"{number}_2")
+    after = await reach(look, lambda rs: any("CANCELLED" in r["job_state"] for r in rs))
+    assert [value(r["array_task_id"]) for r in after if "CANCELLED" in r["job_state"]] == [2]
+    with pytest.raises(Conflict):
+        await client.job_cancel(str(number))
+    await reach(look, lambda rs: all("CANCELLED" in r["job_state"] for r in rs))
+
+
+async def test_jobs_wait_for_others(client: SlurmClient) -> None:
+    first = await submit(client, hold=True)
+    kinds = ("afterok", "afterany", "after", "afternotok")
+    waiting = {k: (await submit(client, dependency=f"{k}:{first.id}")).raw_id for k in kinds}
+
+    async def look() -> dict[str, dict[str, Any]]:
+        return {k: (await records(client, n))[0] for k, n in waiting.items()}
+
+    before = await reach(look, lambda found: all(r["state_reason"] == "Dependency" for r in found.values()))
+    assert before["afterok"]["dependency"] == f"afterok:{first.id}(unfulfilled)"
+    await client.job_cancel(str(first.id))
+    after = await reach(look, lambda found: found["afterok"]["state_reason"] == "DependencyNeverSatisfied"
+                        and all("RUNNING" in found[k]["job_state"] for k in kinds[1:]))  # fmt: skip
+    assert after["afterok"]["dependency"] == f"afterok:{first.id}(failed)"
+    assert after["afterany"]["dependency"] == ""
+    either = await submit(client, dependency=f"afterok:{first.id}?afterany:{waiting['afterany']}")
+
+    async def text() -> str:
+        return str((await records(client, either.raw_id))[0]["dependency"])
+
+    assert await reach(text, bool) == f"afterok:{first.id}(failed)?afterany:{waiting['afterany']}(unfulfilled)"
+    for number in (*waiting.values(), either.raw_id):
+        await client.job_cancel(str(number))
+
+
+async def test_a_singleton_waits_for_its_namesake(client: SlurmClient) -> None:
+    first = await submit(client, name="only")
+    second = await submit(client, name="only", dependency="singleton")
+
+    async def look() -> tuple[list[str], str]:
+        (found,) = await records(client, second.raw_id)
+        return found["job_state"], found["state_reason"]
+
+    await reach(look, lambda seen: seen == (["PENDING"], "Dependency"))
+    await client.job_cancel(str(first.id))
+    await reach(look, lambda seen: seen == (["RUNNING"], "None"))
+    await client.job_cancel(str(second.id))
+
+
+@pytest.mark.parametrize("text", ["afterok:999999", "nonsense:1"])
+async def test_a_wrong_dependency_is_refused(client: SlurmClient, text: str) -> None:
+    with pytest.raises(BadRequest, match="submit"):
+        await submit(client, dependency=text)
+
+
+async def test_a_job_waits_for_its_time(client: SlurmClient) -> None:
+    when = int(time.time()) + 1000
+    job = await submit(client, begin_time={"set": True, "number": when})
+
+    async def reason() -> str:
+        return str((await records(client, job.raw_id))[0]["state_reason"])
+
+    await reach(reason, lambda r: r == "BeginTime")
+    (found,) = await records(client, job.raw_id)
+    assert (value(found["eligible_time"]), value(found["start_time"])) == (when, when)
+    await client.job_cancel(str(job.id))
+
+
+async def test_requeue_where_there_is_one(client: SlurmClient) -> None:
+    """24.11 has none over REST, and the client says so before it asks."""
+    job = await submit(client)
+
+    async def look() -> dict[str, Any]:
+        return (await records(client, job.raw_id))[0]
+
+    await reach(look, lambda r: "RUNNING" in r["job_state"])
+    if "job.requeue" in client.missing():
+        with pytest.raises(Unsupported):
+            await client.requeue(str(job.id))
+    else:
+        await client.requeue(str(job.id))
+        found = await reach(look, lambda r: r["state_reason"] == "BeginTime")
+        assert (found["job_state"], found["restart_cnt"], found["nodes"]) == (["PENDING"], 1, "")
+        with pytest.raises(Conflict):
+            await client.requeue(str(job.id))
+        with pytest.raises(NotFound):
+            await client.requeue("999999")
+    await client.job_cancel(str(job.id))
+
+
+async def test_a_reservation_keeps_its_node(client: SlurmClient, world: World) -> None:
+    world.reserve("maint1", "gpu-0")
+    try:
+        found = await client.reservation("maint1")
+        assert (found.id.name, found.node_list, found.users) == ("maint1", "gpu-0", "root")
+        with pytest.raises(NotFound):
+            await client.reservation("zip")
+        with pytest.raises((BadRequest, NotFound)):
+            await submit(client, reservation="zip")
+        inside, outside = await submit(client, reservation="maint1"), await submit(client, required_nodes=["gpu-0"])
+
+        async def look() -> tuple[str, str]:
+            (one,), (other,) = await records(client, inside.raw_id), await records(client, outside.raw_id)
+            return one["nodes"], other["state_reason"]
+
+        await reach(look, lambda seen: seen[0] == "gpu-0" and seen[1].startswith("ReqNodeNotAvail"))
+
+        async def states() -> tuple[str, ...]:
+            return (await client.node("gpu-0")).states
+
+        await reach(states, lambda seen: {"RESERVED", "MAINTENANCE"} <= set(seen))
+        for job in (inside, outside):
+            await client.job_cancel(str(job.id))
+
+        async def gone() -> tuple[str, ...]:
+            return (await client.job(str(inside.id)))[0].states
+
+        await reach(gone, lambda seen: seen == ("CANCELLED",))
+    finally:
+        world.unreserve("maint1")
 
 
 async def test_hold_and_release(client: SlurmClient) -> None:
@@ -316,3 +533,47 @@ def test_the_command_line_on_real_slurm(
 
 def test_errors_have_a_line() -> None:
     assert SlinkyError("a", detail="b", hint="c").line() == "a: b (c)"
+
+
+async def test_licences_and_shares_of_a_cluster_that_has_none(client: SlurmClient) -> None:
+    assert await client.licenses() == []
+    assert await client.shares() == []
+
+
+async def test_the_servers_own_figures(client: SlurmClient) -> None:
+    found = await client.diag()
+    assert found.taken is not None
+    assert found.jobs_pending is not None
+    assert found.jobs_running is not None
+
+
+async def test_many_jobs_end_by_one_call_and_each_refusal_is_told(client: SlurmClient) -> None:
+    first, second = await submit(client, hold=True), await submit(client, hold=True)
+    refused = await client.jobs_kill([str(first.id), str(second.id), "4000000"])
+    assert list(refused) == ["4000000"]
+    for job in (first, second):
+        await reach(lambda job=job: client.job(str(job.id)), lambda found: "CANCELLED" in found[0].states)  # type: ignore[misc]
+    assert await client.jobs_kill([str(first.id)]) == {}
+
+
+async def test_tasks_in_brackets_end_and_a_task_that_is_not_there_is_not_found(client: SlurmClient) -> None:
+    written = await client.job_submit("#!/bin/sh\nsleep 300\n", {**JOB, "array": "1-4", "hold": True})
+    array = written.job_id
+    try:
+        await client.job_cancel(f"{array}_[1-2]")
+
+        async def rest() -> list[Job]:
+            return [j for j in await client.job(str(array)) if j.tasks and "PENDING" in j.states]
+
+        left = await reach(rest, lambda found: bool(found) and found[0].tasks.startswith("3-4"))
+        assert left[0].task_count == 2
+        with pytest.raises(NotFound):
+            await client.job(f"{array}_99")
+    finally:
+        await client.job_cancel(str(array))
+
+
+async def test_a_refused_submit_says_why(client: SlurmClient) -> None:
+    with pytest.raises(SlinkyError) as caught:
+        await client.job_submit("#!/bin/sh\ntrue\n", {**JOB, "array": "nonsense"})
+    assert "array" in caught.value.line().lower()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slinkytui.backend.actions.registry import Scene, make_plan
+from slinkytui.backend.actions.registry import Scene, make_plan, moment
 from slinkytui.backend.actions.scale import deadline, deletion_cost, leave_order
 from slinkytui.backend.errors import NotFound, UsageError
 from slinkytui.backend.models import (
@@ -71,6 +71,33 @@ def test_a_busy_node_without_visible_jobs_is_never_called_empty() -> None:
     assert plan.warnings
 
 
+def ending(number: int, end: int | None, limit: float | None = 60.0) -> Job:
+    return Job(JobId("c", number), number, ("RUNNING",), user="alice", nodes="n1", end_time=end, time_limit_min=limit)
+
+
+@pytest.mark.parametrize(
+    ("jobs", "text"),
+    [
+        ([], ""),
+        ([ending(1, 1_800_000_600), ending(2, 1_800_003_600)], moment(1_800_003_600)),
+        ([ending(1, 1_800_000_600), ending(2, None)], "at a time that is not known"),
+        ([ending(1, 1_800_000_600), ending(2, 0)], "at a time that is not known"),
+        ([ending(1, 1_800_000_600), ending(2, None, float("inf"))], "never: a job has no time limit"),
+    ],
+)
+def test_a_drain_says_when_the_last_job_ends(jobs: list[Job], text: str) -> None:
+    there = scene(node("n1", "MIXED", jobs=tuple(j.id for j in jobs)), *jobs)
+    assert make_plan(Ask("node.drain", ("n1",), reason="x"), there).blast.last_end == text
+
+
+def test_undrain_says_since_when() -> None:
+    held = SlurmNode(NodeId("c", "n1"), ("IDLE", "DRAIN"), "fan", "bob", 1_799_000_000)
+    plan = make_plan(Ask("node.undrain", ("n1",)), scene(FleetNode(NodeId("c", "n1"), held, jobs=())))
+    assert plan.notes == (f"n1 was drained by bob at {moment(1_799_000_000)}: fan",)
+    plan = make_plan(Ask("node.undrain", ("n1",)), scene(node("n1", "IDLE", "DRAIN", reason="fan")))
+    assert plan.notes == ("n1 was drained by somebody at a time that is not known: fan",)
+
+
 def test_undrain_names_the_owner_and_warns_of_the_operators() -> None:
     held = node("n1", "IDLE", "DRAIN", reason="slurm-operator: scale-in", user="slurm")
     plan = make_plan(Ask("node.undrain", ("n1",)), scene(held))
@@ -128,6 +155,13 @@ def pod(
     [
         (pod("a-0", node_name=""), pod("a-9", phase="Pending", ready=None)),
         (pod("a-0", phase="Pending", ready=None), pod("a-9", phase="Unknown", ready=None)),
+        (pod("a-0", phase="Failed"), pod("a-9", phase="Unknown", ready=None)),
+        (pod("a-9", phase="Pending", ready=None), pod("a-0", phase="Succeeded", ready=None)),
+        (pod("a-0", phase="Unknown"), pod("a-9", ready=None)),
+        (pod("a-0", pod_cordon="t"), pod("a-9", pod_cordon="yes")),
+        (pod("x", ready=0), pod("y", ready=100)),
+        (pod("x", created=0), pod("y", created=50)),
+        (pod("a-9", pod_deletion_cost="+5"), pod("a-0", pod_deletion_cost="0")),
         (pod("a-0", ready=None), pod("a-9", pod_deletion_cost="-5")),
         (pod("a-0", pod_deletion_cost="-5"), pod("a-9")),
         (pod("a-0"), pod("a-9", pod_deadline="2026-01-01T00:00:00Z")),
@@ -144,14 +178,32 @@ def test_scale_in_order_first_difference_wins(first: Pod, second: Pod) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "cost"), [("", 0), ("5", 5), ("-5", -5), ("+5", 0), ("05", 0), ("x", 0), ("2147483648", 0)]
+    ("text", "cost"),
+    [
+        ("", 0),
+        ("5", 5),
+        ("-5", -5),
+        ("+5", 0),
+        ("05", 0),
+        ("x", 0),
+        ("2147483648", 0),
+        ("2147483647", 2**31 - 1),
+        ("5\n", 0),
+        ("٣", 0),
+    ],
 )
 def test_deletion_cost(text: str, cost: int) -> None:
     assert deletion_cost(text) == cost
 
 
 def test_an_unreadable_deadline_is_the_earliest() -> None:
-    assert deadline("soon") == deadline("") < deadline("2026-01-01T00:00:00Z")
+    assert (
+        deadline("soon")
+        == deadline("2030-01-01")
+        == deadline("2030-01-01T00:00:00")
+        == deadline("")
+        < deadline("2026-01-01T00:00:00Z")
+    )
 
 
 @given(st.permutations([pod(f"a-{i}") for i in range(6)]))

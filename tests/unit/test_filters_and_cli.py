@@ -9,10 +9,10 @@ import pytest
 from slinkytui.backend import FleetNode, NodeId, SlurmNode, UsageError
 from slinkytui.backend.store import Store
 from slinkytui.cli import settings
-from slinkytui.commands_get import natural
 from slinkytui.kinds import KINDS, find_kind
 from slinkytui.kinds.base import Context
 from slinkytui.kinds.filters import compile_filter
+from slinkytui.kinds.order import natural
 
 CTX = Context(1_800_000_000, Store())
 NODES = KINDS["nodes"]

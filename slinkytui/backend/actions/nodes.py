@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slinkytui.backend.actions.registry import Scene, digest, unique
+from slinkytui.backend.actions.registry import Scene, digest, last_end, moment, unique
 from slinkytui.backend.errors import UsageError
 from slinkytui.backend.models import Ask, Blast, FleetNode, Plan, PlanLine, Step
 from slinkytui.backend.slurm.hostlist import fold
@@ -28,7 +28,7 @@ def plan_drain(ask: Ask, scene: Scene) -> Plan:
     names = fold(n.id.name for n in todo)
     return Plan(
         ask=ask, title=f"Drain {_count(todo)}", summary=f"{_count(todo)} of {len(nodes)} to drain", steps=tuple(steps),
-        blast=_blast(todo), hash=_hash(ask, nodes), made=scene.now, headers=("NODE", "STATE", "JOBS", "K8S"),
+        blast=_blast(todo, scene), hash=_hash(ask, nodes), made=scene.now, headers=("NODE", "STATE", "JOBS", "K8S"),
         rows=_lines(nodes), notes=tuple(notes), warnings=_hidden(todo), confirm_count=len(todo) if len(todo) >= MANY_NODES else 0,
         command=f"scontrol update nodename={names} state=drain reason={reason!r}" if todo else "",
         inverse="node.undrain", refused="" if todo else "nothing to do: all are drained already", go=f"Drain {_count(todo)}",
@@ -59,7 +59,7 @@ def plan_undrain(ask: Ask, scene: Scene) -> Plan:
             steps.append(Step(name, "not drained", skip="it is not drained"))
         else:
             steps.append(Step(name, f"undrain {name}", f"POST /slurm/…/node/{name}", '{"state":["UNDRAIN"]}'))
-            notes.append(f"{name} was drained by {_owner(node)}: {node.slurm.reason or 'no reason'}")
+            notes.append(f"{name} was drained by {_owner(node)} {_since(node)}: {node.slurm.reason or 'no reason'}")
             if node.slurm.reason.startswith(OPERATOR_PREFIX):
                 warnings.append(f"{name}: the operator set this drain and may set it again")
             if node.cordoned:
@@ -88,17 +88,23 @@ def _owner(node: FleetNode) -> str:
     return (node.slurm.reason_user if node.slurm else "") or "somebody"
 
 
+def _since(node: FleetNode) -> str:
+    at = moment(node.slurm.reason_time) if node.slurm else ""
+    return f"at {at}" if at else "at a time that is not known"
+
+
 def _count(nodes: list[FleetNode]) -> str:
     return f"{len(nodes)} node{'' if len(nodes) == 1 else 's'}"
 
 
-def _blast(nodes: list[FleetNode]) -> Blast:
+def _blast(nodes: list[FleetNode], scene: Scene) -> Blast:
     hidden = any(n.jobs is None for n in nodes)
     jobs = {j for n in nodes for j in n.jobs or ()}
     gpus = [n.gpus_total for n in nodes]
     return Blast(
         len(nodes), 0, None if hidden else len(jobs), 0, unique(u for n in nodes for u in n.users),
         None if any(g is None for g in gpus) else sum(g or 0 for g in gpus),
+        "at a time that is not known" if hidden else last_end(scene.jobs_on(nodes)),
     )  # fmt: skip
 
 

@@ -6,10 +6,12 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from datetime import UTC, datetime
+from typing import Any, TypeVar
 
 from slinkytui.backend.errors import NotFound, UsageError
 from slinkytui.backend.models import Ask, Cluster, FleetNode, FleetNodeSet, Job, Plan, Row, Table
+from slinkytui.backend.models.base import INFINITE
 from slinkytui.backend.store import Store
 
 R = TypeVar("R", bound=Row)
@@ -39,6 +41,12 @@ class Scene:
             s for s in self.rows(Table.NODESETS, FleetNodeSet) if not ask.namespace or s.id.namespace == ask.namespace
         ]
         return _named(sets, ask, "nodeset", lambda s: (str(s.id), s.id.name))[0]
+
+    def jobs_on(self, nodes: Iterable[FleetNode]) -> list[Job]:
+        """The jobs that are known to run on these nodes."""
+        ids = {j for n in nodes for j in n.jobs or ()}
+        rows = self.store.rows(Table.JOBS)
+        return [row for i in sorted(ids) if isinstance(row := rows.get(i), Job)]
 
     def why_missing(self, cluster: str, verb: str) -> str:
         """Why the release of a cluster lacks a verb, or ""."""
@@ -71,15 +79,31 @@ def digest(*parts: Any) -> str:
     return hashlib.sha256(json.dumps(parts, default=str, sort_keys=True).encode()).hexdigest()[:12]
 
 
+def moment(at: float | None) -> str:
+    """A time as people here write it, to the minute; "" when it is not known."""
+    return datetime.fromtimestamp(at, UTC).astimezone().strftime("%Y-%m-%d %H:%M") if at else ""
+
+
+def last_end(jobs: Iterable[Job]) -> str:
+    """When the last of these jobs ends at the latest; "" for no jobs. One without a limit or known end decides."""
+    found = list(jobs)
+    if any(j.time_limit_min == INFINITE for j in found):
+        return "never: a job has no time limit"
+    ends = [j.end_time for j in found]
+    if any(not e for e in ends):
+        return "at a time that is not known"
+    return moment(max((e for e in ends if e), default=None))
+
+
 def unique(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(t for t in texts if t))
 
 
-def make_plan(ask: Ask, scene: Scene) -> Plan:
-    """The plan of any verb. Raises UsageError for one that does not exist."""
+def planners() -> dict[str, Planner]:
+    """Every verb there is, with the function that plans it."""
     from slinkytui.backend.actions import jobs, nodes, scale
 
-    planners: Final[dict[str, Planner]] = {
+    return {
         "node.drain": nodes.plan_drain,
         "node.undrain": nodes.plan_undrain,
         "job.cancel": jobs.plan_cancel,
@@ -87,7 +111,12 @@ def make_plan(ask: Ask, scene: Scene) -> Plan:
         "job.release": jobs.plan_release,
         "nodeset.scale": scale.plan_scale,
     }
-    planner = planners.get(ask.verb)
+
+
+def make_plan(ask: Ask, scene: Scene) -> Plan:
+    """The plan of any verb. Raises UsageError for one that does not exist."""
+    known = planners()
+    planner = known.get(ask.verb)
     if planner is None:
-        raise UsageError(f"no verb {ask.verb!r}", hint=f"verbs: {', '.join(sorted(planners))}")
+        raise UsageError(f"no verb {ask.verb!r}", hint=f"verbs: {', '.join(sorted(known))}")
     return planner(ask, scene)

@@ -6,16 +6,17 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 
-from slinkytui.backend.actions.registry import Scene, digest, unique
+from slinkytui.backend.actions.registry import Scene, digest, last_end, unique
 from slinkytui.backend.errors import NotFound, UsageError
 from slinkytui.backend.fleet.facts import CORDON
-from slinkytui.backend.models import Ask, Blast, FleetNode, FleetNodeSet, Job, Key, Plan, PlanLine, Pod, Step, Table
+from slinkytui.backend.models import Ask, Blast, FleetNode, FleetNodeSet, Key, Plan, PlanLine, Pod, Step, Table
 from slinkytui.backend.slurm.states import node_word
 
 COST = "nodeset.slinky.slurm.net/pod-deletion-cost"
 DEADLINE = "nodeset.slinky.slurm.net/pod-deadline"
 _TRUE = frozenset({"1", "t", "T", "true", "True", "TRUE"})
-_COST = re.compile(r"-?(?:0|[1-9]\d*)$")
+_COST = re.compile(r"-?(?:0|[1-9][0-9]*)")
+_RFC3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d([.,]\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ def _rank(pod: Pod) -> tuple[float, ...]:
     ready = next((c for c in pod.conditions if c.type == "Ready" and c.status == "True"), None)
     return (
         1.0 if pod.node else 0.0,
-        {"Pending": 0.0, "Unknown": 1.0}.get(pod.phase, 2.0),
+        {"Unknown": 1.0, "Running": 2.0}.get(pod.phase, 0.0),
         1.0 if ready else 0.0,
         float(deletion_cost(notes.get(COST, ""))),
         deadline(notes.get(DEADLINE, "")),
@@ -49,16 +50,16 @@ def _rank(pod: Pod) -> tuple[float, ...]:
 
 def deletion_cost(text: str) -> int:
     """An int32; anything else, a leading plus or zeros is 0."""
-    if not _COST.match(text):
+    if not _COST.fullmatch(text):
         return 0
     cost = int(text)
     return cost if -(2**31) <= cost < 2**31 else 0
 
 
 def deadline(text: str) -> float:
-    """Unix seconds; absent or unreadable is the earliest, so that idle pods go before busy ones."""
+    """Unix seconds of an RFC 3339 text; absent or unreadable is the earliest, so that idle pods go before busy ones."""
     try:
-        return datetime.fromisoformat(text).timestamp() if text else float("-inf")
+        return datetime.fromisoformat(text).timestamp() if _RFC3339.fullmatch(text) else float("-inf")
     except ValueError:
         return float("-inf")
 
@@ -87,7 +88,7 @@ def plan_scale(ask: Ask, scene: Scene) -> Plan:
     )  # fmt: skip
     nodes = [w.node for w in leaving if w.node is not None]
     hidden = any(w.node is None or w.node.jobs is None for w in leaving)
-    jobs = _jobs(scene, nodes)
+    jobs = scene.jobs_on(nodes)
     warnings = [
         f"job {j.id} has no time limit: its node may stay for ever" for j in jobs if j.time_limit_min == float("inf")
     ]
@@ -99,7 +100,8 @@ def plan_scale(ask: Ask, scene: Scene) -> Plan:
     return Plan(
         ask=ask, title=f"Scale {found.id.name} from {have} to {want}", summary=summary, steps=(step,),
         blast=Blast(len(nodes), len(leaving), None if hidden else len(jobs), 0, unique(j.user for j in jobs),
-                    None if any(g is None for g in gpus) else sum(g or 0 for g in gpus)),
+                    None if any(g is None for g in gpus) else sum(g or 0 for g in gpus),
+                    "at a time that is not known" if hidden else last_end(jobs)),
         hash=digest(ask.verb, want, found.id, spec.meta.uid, spec.replicas, [w.pod.id for w in leaving], [j.id for j in jobs]),
         made=scene.now, headers=("POD", "NODE", "STATE", "JOBS"), rows=tuple(_line(w) for w in leaving),
         notes=("the list is a forecast: the operator of this cluster chooses when it acts",) if leaving else (),
@@ -121,12 +123,6 @@ def _workers(found: FleetNodeSet, scene: Scene) -> list[Worker]:
     by_pod: dict[Key, FleetNode] = {n.pod: n for n in scene.rows(Table.NODES, FleetNode) if n.pod is not None}
     pods = [p for p in scene.rows(Table.PODS, Pod) if p.meta.owner_uid == found.nodeset.meta.uid]
     return [Worker(p, by_pod.get(p.id)) for p in pods]
-
-
-def _jobs(scene: Scene, nodes: list[FleetNode]) -> list[Job]:
-    ids = {j for n in nodes for j in n.jobs or ()}
-    rows = scene.store.rows(Table.JOBS)
-    return [row for i in sorted(ids) if isinstance(row := rows.get(i), Job)]
 
 
 def _line(worker: Worker) -> PlanLine:

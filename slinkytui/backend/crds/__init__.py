@@ -1,73 +1,101 @@
-"""The custom resource definitions of `slinky.slurm.net/v1beta1`: names, scopes, subresources and printer columns as
-the Slinky operator defines them. The schemas are open: a field of theirs is kept, none is checked.
+"""The custom resource definitions of `slinky.slurm.net/v1beta1`: names, scopes, subresources, printer columns and
+schemas as the Slinky operator defines them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
 import yaml
 
+from slinkytui.backend.crds import kinds
+from slinkytui.backend.crds.shapes import Schema
+
 GROUP: Final = "slinky.slurm.net"
+ABOUT: Final = {
+    "Controller": "A slurmctld, in Kubernetes or outside of it: a Slurm cluster.", "Accounting": "A slurmdbd.", "RestApi": "A slurmrestd.",
+    "LoginSet": "A set of login pods.", "NodeSet": "A set of worker pods, each one Slurm node.", "Token": "A JWT for Slurm, kept in a Secret.",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Column:
+    """A printer column; `path` is a JSON path."""
+
+    title: str
+    path: str
+    type: str
+    description: str = ""
+    priority: int = 0
+
+
+AGE: Final = Column("AGE", ".metadata.creationTimestamp", "date")
 
 
 @dataclass(frozen=True)
 class Definition:
+    """`schema` makes spec and status."""
+
     kind: str
     plural: str
     short: tuple[str, ...]
-    columns: tuple[tuple[str, str, str, int], ...] = ()
-    """Title, JSON path, type, priority."""
+    schema: Callable[[], tuple[Schema, Schema]]
+    columns: tuple[Column, ...] = ()
     scale: bool = False
 
 
+def _count(title: str, field: str, about: str, priority: int = 0) -> Column:
+    return Column(title, f".status.{field}", "integer", about, priority)
+
+
 DEFINITIONS: Final = (
-    Definition("Controller", "controllers", ("slurmctld",)),
-    Definition("Accounting", "accountings", ("slurmdbd",)),
-    Definition("RestApi", "restapis", ("slurmrestd",)),
-    Definition("LoginSet", "loginsets", ("loginsets", "lss", "sackd"), (("REPLICAS", ".status.replicas", "integer", 0),), scale=True),
+    Definition("Controller", "controllers", ("slurmctld",), kinds.controller),
+    Definition("Accounting", "accountings", ("slurmdbd",), kinds.accounting),
+    Definition("RestApi", "restapis", ("slurmrestd",), kinds.rest_api),
+    Definition("LoginSet", "loginsets", ("loginsets", "lss", "sackd"), kinds.login_set,
+               (_count("REPLICAS", "replicas", "How many pods there are."),), scale=True),
     Definition(
-        "NodeSet", "nodesets", ("nodesets", "nss", "slurmd"),
+        "NodeSet", "nodesets", ("nodesets", "nss", "slurmd"), kinds.node_set,
         (
-            ("DESIRED", ".status.desired", "integer", 0), ("REPLICAS", ".status.replicas", "integer", 0),
-            ("UPDATED", ".status.updatedReplicas", "integer", 0), ("READY", ".status.readyReplicas", "integer", 0),
-            ("IDLE", ".status.slurmIdle", "integer", 1), ("ALLOCATED", ".status.slurmAllocated", "integer", 1),
-            ("DOWN", ".status.slurmDown", "integer", 1), ("DRAIN", ".status.slurmDrain", "integer", 1),
+            _count("DESIRED", "desired", "How many pods there shall be."), _count("REPLICAS", "replicas", "How many pods there are."),
+            _count("UPDATED", "updatedReplicas", "How many pods are of the newest revision."),
+            _count("READY", "readyReplicas", "How many pods are ready."), _count("IDLE", "slurmIdle", "How many Slurm nodes are idle.", 1),
+            _count("ALLOCATED", "slurmAllocated", "How many Slurm nodes are allocated or mixed.", 1),
+            _count("DOWN", "slurmDown", "How many Slurm nodes are down.", 1), _count("DRAIN", "slurmDrain", "How many Slurm nodes are drained.", 1),
         ),
         scale=True,
     ),
-    Definition("Token", "tokens", ("tokens", "jwt"), (("USER", ".spec.username", "string", 0), ("IAT", ".status.issuedAt", "date", 0))),
+    Definition("Token", "tokens", ("tokens", "jwt"), kinds.token, (
+        Column("USER", ".spec.username", "string", "Whose token it is."), Column("IAT", ".status.issuedAt", "date", "When it was issued."),
+    )),
 )  # fmt: skip
+
+
+def _column(c: Column) -> dict[str, Any]:
+    out: dict[str, Any] = {"name": c.title, "jsonPath": c.path, "type": c.type}
+    if c.description:
+        out["description"] = c.description
+    return {**out, "priority": c.priority} if c.priority else out
 
 
 def document(d: Definition) -> dict[str, Any]:
     """One CustomResourceDefinition."""
-    columns = [*d.columns, ("AGE", ".metadata.creationTimestamp", "date", 0)]
     subresources: dict[str, Any] = {"status": {}}
     if d.scale:
         subresources["scale"] = {
             "specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas", "labelSelectorPath": ".status.selector",
         }  # fmt: skip
-    open_object: dict[str, Any] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    spec: dict[str, Any] = dict(open_object)
-    if d.scale:
-        spec["properties"] = {"replicas": {"type": "integer", "format": "int32", "minimum": 0, "default": 1}}
-    names = {
-        "kind": d.kind,
-        "listKind": f"{d.kind}List",
-        "plural": d.plural,
-        "singular": d.kind.lower(),
-        "shortNames": list(d.short),
-    }
+    names: dict[str, Any] = {
+        "kind": d.kind, "listKind": f"{d.kind}List", "plural": d.plural, "singular": d.kind.lower(), "shortNames": list(d.short),
+    }  # fmt: skip
+    spec, status = d.schema()
     version = {
         "name": "v1beta1", "served": True, "storage": True, "subresources": subresources,
-        "additionalPrinterColumns": [
-            {"name": n, "jsonPath": p, "type": t, **({"priority": q} if q else {})} for n, p, t, q in columns
-        ],
-        "schema": {"openAPIV3Schema": {"type": "object", "properties": {
-            "apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"},
-            "spec": spec, "status": dict(open_object),
+        "additionalPrinterColumns": [_column(c) for c in (*d.columns, AGE)],
+        "schema": {"openAPIV3Schema": {"type": "object", "description": ABOUT[d.kind], "properties": {
+            "apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"}, "spec": spec, "status": status,
         }}},
     }  # fmt: skip
     return {
@@ -76,6 +104,13 @@ def document(d: Definition) -> dict[str, Any]:
     }  # fmt: skip
 
 
+class _Plain(yaml.SafeDumper):
+    """YAML without anchors: what is shared by two fields is written twice."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
 def documents() -> str:
     """All of them as one YAML stream, for kubectl apply."""
-    return yaml.safe_dump_all([document(d) for d in DEFINITIONS], sort_keys=False)
+    return "---\n".join(yaml.dump(document(d), Dumper=_Plain, sort_keys=False) for d in DEFINITIONS)

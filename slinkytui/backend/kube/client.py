@@ -12,7 +12,7 @@ import msgspec
 from slinkytui.backend.errors import SlinkyError
 from slinkytui.backend.http import Answer, Query, Request, Transport
 from slinkytui.backend.kube.errors import classify
-from slinkytui.backend.kube.resources import Resource
+from slinkytui.backend.kube.resources import PODS, Resource
 
 MANAGER: Final = "slinkytui"
 _PATCH: Final = {
@@ -56,7 +56,7 @@ class KubeClient:
     async def get(self, resource: Resource, namespace: str, name: str) -> dict[str, Any]:
         """The raw object."""
         what = f"{resource.kind} {namespace + '/' if namespace else ''}{name}"
-        found = msgspec.json.decode(await self.call("GET", resource.path(namespace, quote(name)), what))
+        found = msgspec.json.decode(await self.call("GET", resource.path(namespace, name), what))
         if not isinstance(found, dict):
             raise SlinkyError(f"{what}: the answer is no object")
         return found
@@ -68,7 +68,7 @@ class KubeClient:
         """Change an object. A resourceVersion or UID in `body` is the precondition."""
         what = f"{resource.kind} {namespace + '/' if namespace else ''}{name}"
         query: Query = (("fieldManager", MANAGER),) + ((("force", "true"),) if force else ())
-        path = resource.path(namespace, quote(name), sub)
+        path = resource.path(namespace, name, sub)
         return dict(
             msgspec.json.decode(await self.call("PATCH", path, what, query=query, body=body, kind=_PATCH[kind]))
         )
@@ -81,7 +81,7 @@ class KubeClient:
     async def delete(self, resource: Resource, namespace: str, name: str, uid: str) -> None:
         """Delete exactly the object with this UID."""
         body = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": {"uid": uid}}
-        await self.call("DELETE", resource.path(namespace, quote(name)), f"{resource.kind} {name}", body=body)
+        await self.call("DELETE", resource.path(namespace, name), f"{resource.kind} {name}", body=body)
 
     async def evict(self, namespace: str, name: str, uid: str) -> None:
         """Ask for a pod to go, which its budgets may refuse (`TooMany`, worth a later try)."""
@@ -89,7 +89,7 @@ class KubeClient:
             "apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": namespace},
             "deleteOptions": {"preconditions": {"uid": uid}},
         }  # fmt: skip
-        path = f"/api/v1/namespaces/{namespace}/pods/{quote(name)}/eviction"
+        path = PODS.path(namespace, name, "eviction")
         await self.call("POST", path, f"eviction of pod {namespace}/{name}", body=body)
 
     async def may(self, verb: str, resource: Resource, namespace: str = "", sub: str = "") -> tuple[bool, str]:
@@ -112,7 +112,10 @@ class KubeClient:
 
     def service(self, namespace: str, service: str, port: int) -> Transport:
         """A way to a service's port through the API server's proxy."""
-        return _ServiceProxy(self.transport, f"/api/v1/namespaces/{namespace}/services/{service}:{port}/proxy")
+        return _ServiceProxy(
+            self.transport,
+            f"/api/v1/namespaces/{quote(namespace, safe='')}/services/{quote(service, safe='')}:{port}/proxy",
+        )
 
 
 class _ServiceProxy:

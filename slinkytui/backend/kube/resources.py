@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import quote
 
 import msgspec
 
@@ -36,12 +37,12 @@ class Resource:
         return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
 
     def path(self, namespace: str = "", name: str = "", sub: str = "") -> str:
-        """The URL path of the list, of an object or of its subresource."""
+        """The URL path of the list, of an object or of its subresource; names are quoted here."""
         parts = [self.base]
         if self.namespaced and namespace:
-            parts.append(f"namespaces/{namespace}")
+            parts.append(f"namespaces/{quote(namespace, safe='')}")
         parts.append(self.plural)
-        parts += [p for p in (name, sub) if p]
+        parts += [p for p in (quote(name, safe=""), sub) if p]
         return "/".join(parts)
 
 
@@ -85,6 +86,18 @@ LEASES: Final = Resource(
 )  # fmt: skip
 """Only the operator's own lock: every node has a lease too, and renews it."""
 SECRETS: Final = Resource("secrets", "Secret")
-WATCHED: Final = (CONTROLLERS, RESTAPIS, NODESETS, LOGINSETS, PODS, NODES, EVENTS, ACCOUNTINGS, TOKENS, NAMESPACES, LEASES)
+WATCHED: Final = (
+    CONTROLLERS,
+    RESTAPIS,
+    NODESETS,
+    LOGINSETS,
+    PODS,
+    NODES,
+    EVENTS,
+    ACCOUNTINGS,
+    TOKENS,
+    NAMESPACES,
+    LEASES,
+)
 BY_TABLE: Final = {r.table: r for r in WATCHED}
 DECODERS: Final = {r.plural: msgspec.json.Decoder(r.struct) for r in WATCHED if r.struct is not None}

@@ -1,6 +1,8 @@
 """One list+watch: pages, then events with bookmarks; a relist is a diff and never a clear.
 
 It never ends of itself: an error is a stale source and a later try, 403 and a missing resource are tried slowly.
+A watch that breaks goes on from the last version it saw; only a version that is too old, or a watch that fails again
+and again, costs a new list.
 """
 
 from __future__ import annotations
@@ -18,13 +20,15 @@ from slinkytui.backend.http import Query, Request
 from slinkytui.backend.kube.client import KubeClient
 from slinkytui.backend.kube.errors import Gone, classify
 from slinkytui.backend.kube.resources import DECODERS, Resource
-from slinkytui.backend.models import Row, RowId, Source
+from slinkytui.backend.models import Key, Row, RowId, Source
 from slinkytui.backend.sink import Sink
 
 PAGE: Final = 500
 WATCH_S: Final = 300
 SLOW_S: Final = 30.0
-MOST_S: Final = 30.0
+MOST_S: Final = 10.0
+RESUMES: Final = 3
+"""Broken watches in a row that go on from the last version before all is listed anew."""
 _BUDGET_S: Final = 0.004
 
 log = logging.getLogger(__name__)
@@ -52,9 +56,18 @@ class _Bookmark(msgspec.Struct):
     metadata: Meta
 
 
+class _Identity(msgspec.Struct):
+    class Meta(msgspec.Struct):
+        name: str
+        namespace: str = ""
+
+    metadata: Meta
+
+
 _page = msgspec.json.Decoder(_Page)
 _event = msgspec.json.Decoder(_Event)
 _bookmark = msgspec.json.Decoder(_Bookmark)
+_identity = msgspec.json.Decoder(_Identity)
 
 
 class Watcher:
@@ -71,6 +84,11 @@ class Watcher:
         self._decode = DECODERS[resource.plural]
         self._source = Source(f"kubernetes/{resource.plural}", "starting", note=note)
         self._failures = 0
+        """In a row, until a watch has answered: a list that works does not mend a watch that fails."""
+        self._version = ""
+        """What the next watch starts from; "" asks for a list."""
+        self._unread: set[Key] = set()
+        self._nameless = 0
         self._rows = 0
 
     async def run(self) -> None:
@@ -80,21 +98,25 @@ class Watcher:
             await self._clock.sleep(pause)
 
     async def _pass(self) -> float:
-        """One list and the watches that follow it; how long to wait before the next."""
+        """A list where one is due, and the watches that follow it; how long to wait before the next."""
         try:
-            version = await self._list()
+            if not self._version or self._failures % (RESUMES + 1) == RESUMES:
+                self._version = await self._list()
             while True:
                 began = self._clock.monotonic()
-                version = await self._watch(version)
+                await self._watch()
                 if self._clock.monotonic() - began < 1.0:
                     # A server or proxy that ends watches at once must not be asked in a circle.
                     await self._clock.sleep(random.uniform(0.5, 1.0))
         except Gone:
-            return random.uniform(0.0, 1.0)
+            self._version, self._failures = "", self._failures + 1
+            return random.uniform(0.0, 1.0) if self._failures == 1 else self._backoff()
         except NotAllowed as error:
+            self._version = ""
             self._fail("absent" if self._resource.optional else "refused", error)
             return SLOW_S
         except NotFound as error:
+            self._version = ""
             # The resource itself is not served: no CRD (yet).
             if (
                 error.detail.startswith("the server could not find the requested resource")
@@ -104,16 +126,23 @@ class Watcher:
             self._fail("absent", error)
             return SLOW_S
         except (msgspec.DecodeError, ValueError) as error:
+            # To go on from here would meet the same answer again.
+            self._version = ""
             self._fail("stale", SlinkyError(f"{self._resource.plural}: an answer cannot be read", detail=str(error)))
             return random.uniform(1.0, MOST_S)
         except SlinkyError as error:
             self._fail("stale", error)
-            return random.uniform(0.2, min(MOST_S, 0.5 * 2 ** min(self._failures, 8)))
+            return self._backoff()
+
+    def _backoff(self) -> float:
+        return random.uniform(0.2, min(MOST_S, 0.5 * 2 ** min(self._failures, 8)))
 
     async def _list(self) -> str:
         began = self._clock.monotonic()
         rows: list[Row] = []
-        lost, version, more = 0, "", ""
+        version, more = "", ""
+        unread: set[Key] = set()
+        nameless = 0
         while True:
             query: Query = (("limit", str(PAGE)), *((("continue", more),) if more else ()), *self._only)
             body = await self._client.call(
@@ -126,28 +155,31 @@ class Watcher:
             until = self._clock.monotonic() + _BUDGET_S
             for raw in page.items or ():
                 row = self._read(raw)
-                if row is None:
-                    lost += 1
-                else:
+                if row is not None:
                     rows.append(row)
+                elif (who := _who(raw)) is not None:
+                    unread.add(who)
+                else:
+                    nameless += 1
                 if self._clock.monotonic() > until:
                     await self._clock.sleep(0)
                     until = self._clock.monotonic() + _BUDGET_S
             version, more = page.metadata.resource_version or version, page.metadata.continue_
             if not more:
                 break
-        if lost:
+        if nameless:
+            # Any row that is missing may be the one that cannot be read.
             self._sink.upsert(self._table, self._namespace, rows)
         else:
-            await self._sink.replace(self._table, self._namespace, rows)
-        self._failures, self._rows = 0, len(rows)
-        self._live(f"{lost} objects could not be read" if lost else "", round(self._clock.monotonic() - began, 3))
+            await self._sink.replace(self._table, self._namespace, rows, unread)
+        self._unread, self._nameless, self._rows = unread, nameless, len(rows)
+        self._live(round(self._clock.monotonic() - began, 3))
         return version
 
-    async def _watch(self, version: str) -> str:
-        """Follow events until the server ends the watch; the version to go on from. Raises Gone when that is too old."""
+    async def _watch(self) -> None:
+        """Follow events until the server ends the watch. Raises Gone when the version to start from is too old."""
         query = (
-            ("watch", "true"), ("allowWatchBookmarks", "true"), ("resourceVersion", version),
+            ("watch", "true"), ("allowWatchBookmarks", "true"), ("resourceVersion", self._version),
             ("timeoutSeconds", str(int(WATCH_S * random.uniform(0.8, 1.0)))), *self._only,
         )  # fmt: skip
         request = Request("GET", self._resource.path(self._namespace), query, {"accept": "application/json"})
@@ -155,16 +187,28 @@ class Watcher:
         async with self._client.transport.send(request, timeout_s=150.0) as answer:
             if answer.status != 200:
                 raise classify(f"watch of {self._resource.plural}", answer.status, await answer.read())
+            self._live(self._source.took_s)
             async for batch in _lines(answer.chunks):
-                version = self._apply(batch, version)
-                self._live(self._source.error, self._source.took_s)
-        return version
+                await self._apply(batch)
+                self._failures = 0
+                self._live(self._source.took_s)
+            self._failures = 0
 
-    def _apply(self, batch: list[bytes], version: str) -> str:
+    async def _apply(self, batch: list[bytes]) -> None:
+        """Events in order; a part of a batch is put down, and the loop given its turn, every few milliseconds."""
+        at = 0
+        while at < len(batch):
+            if at:
+                await self._clock.sleep(0)
+            at = self._apply_some(batch, at)
+
+    def _apply_some(self, batch: list[bytes], at: int) -> int:
         changed: dict[RowId, Row] = {}
         gone: dict[RowId, None] = {}
-        for line in batch:
-            event = _decode_event(line)
+        version, until = self._version, self._clock.monotonic() + _BUDGET_S
+        while at < len(batch) and self._clock.monotonic() <= until:
+            event = _event.decode(batch[at])
+            at += 1
             if event.type == "ERROR":
                 status = msgspec.json.decode(event.object)
                 raise classify(f"watch of {self._resource.plural}", int(status.get("code") or 500), bytes(event.object))
@@ -172,19 +216,24 @@ class Watcher:
             if event.type == "BOOKMARK":
                 continue
             row = self._read(event.object)
-            if row is None:
-                log.warning("%s: an event cannot be read", self._resource.plural)
-                continue
-            row_id: RowId = row.id  # type: ignore[attr-defined]
-            if event.type == "DELETED":
+            # Who goes is known by name alone; an unreadable change leaves the old row and is told.
+            row_id: RowId | None = row.id if row is not None else _who(event.object)  # type: ignore[attr-defined]
+            if row_id is None:
+                self._nameless += 1
+            elif event.type == "DELETED":
                 changed.pop(row_id, None)
                 gone[row_id] = None
-            else:
+            elif row is not None:
                 gone.pop(row_id, None)
                 changed[row_id] = row
+            if isinstance(row_id, Key):
+                self._unread.discard(row_id)
+                if row is None and event.type != "DELETED":
+                    self._unread.add(row_id)
         self._sink.remove(self._table, self._namespace, gone)
         self._sink.upsert(self._table, self._namespace, changed.values())
-        return version
+        self._version = version
+        return at
 
     def _read(self, raw: Any) -> Row | None:
         try:
@@ -193,7 +242,9 @@ class Watcher:
             log.warning("%s: %s", self._resource.plural, error)
             return None
 
-    def _live(self, error: str, took_s: float | None) -> None:
+    def _live(self, took_s: float | None) -> None:
+        lost = len(self._unread) + self._nameless
+        error = f"{lost} objects could not be read" if lost else ""
         now = self._clock.now()
         last = self._source.last_success
         if self._source.state == "live" and error == self._source.error and last is not None and now - last < 1.0:
@@ -212,11 +263,13 @@ class Watcher:
         self._sink.source(source)
 
 
-def _decode_event(line: bytes) -> _Event:
+def _who(raw: Any) -> Key | None:
+    """Whose object this is, where not even its row can be made."""
     try:
-        return _event.decode(line)
-    except msgspec.DecodeError as error:
-        raise Unreachable("a watch event cannot be read", detail=str(error)) from error
+        found = _identity.decode(raw).metadata
+    except msgspec.DecodeError:
+        return None
+    return Key(found.namespace, found.name)
 
 
 async def _lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:

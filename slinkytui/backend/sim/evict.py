@@ -12,23 +12,50 @@ def blocked_by(objects: Objects, pod: dict[str, Any]) -> str:
     """Why no budget lets this pod go now, or ""."""
     namespace = pod["metadata"].get("namespace", "")
     for (_, name), budget in objects.all(BY_PLURAL["policy", "poddisruptionbudgets"], namespace):
-        spec = budget.get("spec") or {}
-        match = (spec.get("selector") or {}).get("matchLabels") or {}
-        if not _matches(match, pod):
-            continue
-        pods = [p for _, p in objects.all(BY_PLURAL["", "pods"], namespace) if _matches(match, p)]
-        healthy = sum(map(_ready, pods))
-        want = _number(spec.get("minAvailable"), len(pods))
-        if want is None:
-            want = len(pods) - (_number(spec.get("maxUnavailable"), len(pods)) or 0)
-        if healthy - want < 1:
-            return f"The disruption budget {name} needs {want} healthy pods and has {healthy} currently"
+        if _matches((budget.get("spec") or {}).get("selector"), pod):
+            found = counted(objects, budget)
+            if found["disruptionsAllowed"] < 1:
+                return f"The disruption budget {name} needs {found['desiredHealthy']} healthy pods and has {found['currentHealthy']} currently"
     return ""
 
 
-def _matches(match: dict[str, str], pod: dict[str, Any]) -> bool:
+def counted(objects: Objects, budget: dict[str, Any]) -> dict[str, int]:
+    """A budget's status: pods, healthy ones, how many must be and how many may go."""
+    spec = budget.get("spec") or {}
+    namespace = budget["metadata"].get("namespace", "")
+    pods = [p for _, p in objects.all(BY_PLURAL["", "pods"], namespace) if _matches(spec.get("selector"), p)]
+    healthy = sum(map(_ready, pods))
+    want = _number(spec.get("minAvailable"), len(pods))
+    if want is None:
+        want = max(0, len(pods) - (_number(spec.get("maxUnavailable"), len(pods)) or 0))
+    return {
+        "expectedPods": len(pods),
+        "currentHealthy": healthy,
+        "desiredHealthy": want,
+        "disruptionsAllowed": max(0, healthy - want),
+    }
+
+
+def _matches(selector: dict[str, Any] | None, pod: dict[str, Any]) -> bool:
+    """An empty selector of policy/v1 chooses every pod of the namespace, none at all chooses nothing."""
+    if selector is None:
+        return False
     labels = pod["metadata"].get("labels") or {}
-    return all(labels.get(k) == v for k, v in match.items())
+    return all(labels.get(k) == v for k, v in (selector.get("matchLabels") or {}).items()) and all(
+        _expressed(e, labels) for e in selector.get("matchExpressions") or ()
+    )
+
+
+def _expressed(term: dict[str, Any], labels: dict[str, str]) -> bool:
+    key, values = term["key"], term.get("values") or ()
+    match term["operator"]:
+        case "Exists":
+            return key in labels
+        case "DoesNotExist":
+            return key not in labels
+        case "In":
+            return labels.get(key) in values
+    return labels.get(key) not in values
 
 
 def _ready(pod: dict[str, Any]) -> bool:

@@ -23,18 +23,35 @@ def json_patch(found: dict[str, Any], steps: list[dict[str, Any]]) -> dict[str, 
     """A changed copy. Raises ValueError for a step that does not fit."""
     out = copy.deepcopy(found)
     for step in steps:
-        *path, last = [p.replace("~1", "/").replace("~0", "~") for p in str(step["path"]).strip("/").split("/")]
-        target: Any = out
         try:
-            for part in path:
-                target = target[int(part)] if isinstance(target, list) else target[part]
-            _json_step(target, last, step)
+            match step["op"]:
+                case "move" | "copy" as op:
+                    value = copy.deepcopy(_at(out, step["from"]))
+                    if op == "move":
+                        _step(out, {"op": "remove", "path": step["from"]})
+                    _step(out, {"op": "add", "path": step["path"], "value": value})
+                case _:
+                    _step(out, step)
         except (KeyError, IndexError, ValueError, TypeError) as error:
             raise ValueError(str(error)) from error
     return out
 
 
-def _json_step(target: Any, last: str, step: dict[str, Any]) -> None:
+def _parts(path: str) -> list[str]:
+    return [p.replace("~1", "/").replace("~0", "~") for p in path.split("/")[1:]]
+
+
+def _at(found: Any, path: str) -> Any:
+    for part in _parts(path):
+        found = found[int(part)] if isinstance(found, list) else found[part]
+    return found
+
+
+def _step(found: dict[str, Any], step: dict[str, Any]) -> None:
+    *path, last = _parts(str(step["path"]))
+    target: Any = found
+    for part in path:
+        target = target[int(part)] if isinstance(target, list) else target[part]
     at: Any = int(last) if isinstance(target, list) and last != "-" else last
     match step["op"]:
         case "remove":
@@ -45,6 +62,7 @@ def _json_step(target: Any, last: str, step: dict[str, Any]) -> None:
         case "add" if isinstance(target, list):
             target.insert(len(target) if last == "-" else at, step["value"])
         case "add" | "replace":
+            # The server replaces what is not there too, if its parent is.
             target[at] = step["value"]
         case other:
             raise ValueError(f"unknown operation {other}")

@@ -44,6 +44,10 @@ class Scenario(Part):
     sets: tuple[Set, ...] = ()
     running: int = Field(default=0, ge=0)
     pending: int = Field(default=0, ge=0)
+    arrays: int = Field(default=0, ge=0)
+    """How many of the `pending` jobs are the rest of a job array, of which two of the `running` are tasks."""
+    dependent: int = Field(default=0, ge=0)
+    """How many of the `pending` jobs wait for another job."""
     users: tuple[str, ...] = ("alice", "bob", "carol", "dave", "erin")
     arrivals_per_min: float = Field(default=0.0, ge=0.0)
     failures_per_hour: float = Field(default=0.0, ge=0.0)

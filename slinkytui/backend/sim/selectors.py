@@ -11,7 +11,11 @@ _FIELDS: Final = {
              "spec.serviceAccountName", "spec.hostNetwork", "status.phase", "status.podIP", "status.nominatedNodeName"},
     "nodes": {"metadata.name", "spec.unschedulable"},
     "events": {"metadata.name", "metadata.namespace", "involvedObject.kind", "involvedObject.namespace", "involvedObject.name",
-               "involvedObject.uid", "reason", "type", "source", "reportingComponent"},
+               "involvedObject.uid", "involvedObject.apiVersion", "involvedObject.resourceVersion", "involvedObject.fieldPath",
+               "reason", "type", "source", "reportingComponent"},
+    "secrets": {"metadata.name", "metadata.namespace", "type"},
+    "namespaces": {"metadata.name", "status.phase"},
+    "replicasets": {"metadata.name", "metadata.namespace", "status.replicas"},
 }  # fmt: skip
 _COMMON: Final = {"metadata.name", "metadata.namespace"}
 
@@ -57,7 +61,9 @@ def _field(term: str, plural: str, found: dict[str, Any]) -> bool:
     if key not in _FIELDS.get(plural, _COMMON):
         raise ValueError(f"field label not supported: {key}")
     target: Any = found
-    for part in key.split("."):
+    # An event's source is looked for as its component.
+    path = "source.component" if (plural, key) == ("events", "source") else key
+    for part in path.split("."):
         target = (target or {}).get(part)
     text = str(target).lower() if isinstance(target, bool) else str(target or "")
     return (text == value.removeprefix("=")) != different

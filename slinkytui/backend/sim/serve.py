@@ -12,9 +12,10 @@ import ssl
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import MappingProxyType
 
 import jwt
 import yaml
@@ -27,29 +28,22 @@ from cryptography.x509.oid import NameOID
 from slinkytui.backend.errors import UsageError
 from slinkytui.backend.http import Handler, Request
 from slinkytui.backend.sim.scenario import load
+from slinkytui.backend.sim.settingsrest import PATH, SettingsRest
+from slinkytui.backend.sim.simclock import SimClock
 from slinkytui.backend.sim.world import World
 
 
-class SimClock:
-    """The cluster's time: real time since the start, times `speed`."""
-
-    def __init__(self, speed: float) -> None:
-        self.speed = speed
-        self._began, self._start = time.monotonic(), time.time()
-
-    def now(self) -> float:
-        return self._start + (time.monotonic() - self._began) * self.speed
-
-
-def adapter(handle: Handler) -> web.Application:
-    """A core as an aiohttp application."""
+def adapter(handle: Handler, settings: SettingsRest | None = None) -> web.Application:
+    """A core as an aiohttp application; the settings, where there are some, at a path of their own."""
 
     async def answer(request: web.Request) -> web.StreamResponse:
         body = await request.read()
         headers = {k.lower(): v for k, v in request.headers.items()}
-        response = await handle(
-            Request(request.method, request.rel_url.raw_path, tuple(request.query.items()), headers, body)
-        )
+        asked = Request(request.method, request.rel_url.raw_path, tuple(request.query.items()), headers, body)
+        if settings is not None and asked.path == PATH:
+            response = settings.handle(asked, request.remote or "")
+        else:
+            response = await handle(asked)
         if isinstance(response.body, bytes):
             return web.Response(
                 status=response.status,
@@ -97,19 +91,25 @@ def certificates(folder: Path) -> tuple[str, str, str]:
 
 async def serve(
     scenario: str, *, speed: float, seed: int, kube: str, slurm: str, kubeconfig: str, token_file: str, with_parent: bool,
-    ready: Callable[[dict[str, str]], None],
+    ready: Callable[[dict[str, str]], None], faults: Mapping[str, float] = MappingProxyType({}),
 ) -> None:  # fmt: skip
-    """Serve until cancelled, or until stdin ends."""
+    """Serve until cancelled, or until stdin ends. `faults` are settings by name."""
     found = load(scenario)
     if not speed > 0:
         raise UsageError("--speed must be greater than 0")
     os.umask(0o077)
-    world = World(found, SimClock(speed).now, seed=seed)
+    clock = SimClock(speed)
+    world = World(found, clock.now, seed=seed)
+    world.settings.listen("speed", clock.set_speed)
+    world.settings.change({"speed": speed, **faults})
     with tempfile.TemporaryDirectory(prefix="slinkytui-sim-") as folder:
         ca, crt, key = certificates(Path(folder))
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         context.load_cert_chain(crt, key)
-        runners = [web.AppRunner(adapter(world.handle_kube)), web.AppRunner(adapter(world.handle_slurm))]
+        runners = [
+            web.AppRunner(adapter(world.handle_kube)),
+            web.AppRunner(adapter(world.handle_slurm, SettingsRest(world.settings))),
+        ]
         addresses = []
         for runner, address, tls in zip(runners, (kube, slurm), (context, None), strict=True):
             host, _, port = address.rpartition(":")

@@ -2,91 +2,21 @@
 
 from __future__ import annotations
 
+import heapq
 import random
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import replace
+
+from slinkytui.backend.sim.arrays import parse_ids
+from slinkytui.backend.sim.dependencies import Fate, Met, Term, judge, parse_dependency, weigh
+from slinkytui.backend.sim.jobs import TERMINAL, Refusal, SimJob
+from slinkytui.backend.sim.reservations import SimReservation
+from slinkytui.backend.sim.slurmnode import SimNode as SimNode
 
 MIN_JOB_AGE_S = 300.0
 RESPOND_S = 20.0
 COMPLETING_S = 2.0
-
-
-@dataclass
-class SimNode:
-    """`devices` holds the job id on each GPU, 0 for a free one."""
-
-    name: str
-    cpus: int
-    memory_mib: int
-    gpu_type: str
-    devices: list[int]
-    features: tuple[str, ...]
-    boot: float
-    partitions: tuple[str, ...] = ()
-    comment: str = ""
-    extra: str = ""
-    down: bool = False
-    drain: bool = False
-    responding: bool = True
-    silent_since: float | None = None
-    reason: str = ""
-    reason_user: str = ""
-    reason_time: float = 0.0
-    jobs: set[int] = field(default_factory=set)
-    cpus_used: int = 0
-    memory_used: int = 0
-
-    def states(self, jobs: dict[int, SimJob]) -> list[str]:
-        running = [j for j in self.jobs if jobs[j].state == "RUNNING"]
-        full = (self.devices and all(self.devices)) or self.cpus_used >= self.cpus
-        base = "DOWN" if self.down else "ALLOCATED" if running and full else "MIXED" if running else "IDLE"
-        flags = [
-            "DRAIN" if self.drain else "", "NOT_RESPONDING" if not self.responding else "",
-            "COMPLETING" if any(jobs[j].state != "RUNNING" for j in self.jobs) else "", "DYNAMIC_NORM",
-        ]  # fmt: skip
-        return [base, *(f for f in flags if f)]
-
-    def usable(self) -> bool:
-        return not (self.down or self.drain) and self.responding
-
-
-@dataclass
-class SimJob:
-    """`nodes` maps a node to the devices taken there. `ends` is when it will end by itself, `state` Slurm's base state."""
-
-    id: int
-    user: str
-    name: str
-    partition: str
-    gpus: int
-    node_count: int
-    cpus: int
-    memory_mib: int
-    limit_min: int
-    duration_s: float
-    priority: int
-    submit: float
-    state: str = "PENDING"
-    reason: str = "None"
-    held: bool = False
-    hold_user: str = ""
-    start: float = 0.0
-    end: float = 0.0
-    nodes: dict[str, list[int]] = field(default_factory=dict)
-    completing_until: float = 0.0
-    exit_code: int = 0
-    fails: bool = False
-    comment: str = ""
-    account: str = "research"
-    script: str = ""
-    array: str = ""
-
-
-class Refusal(Exception):
-    """Slurm's own error: number and text."""
-
-    def __init__(self, code: int, text: str) -> None:
-        super().__init__(text)
-        self.code, self.text = code, text
+REQUEUE_S = 120.0
 
 
 class SlurmSim:
@@ -101,6 +31,11 @@ class SlurmSim:
         self.changed_nodes: set[str] = set()
         self.changed_jobs: set[int] = set()
         self.stamp_nodes = self.stamp_jobs = now
+        self.arrays: dict[int, set[int]] = {}
+        """The records of each job array."""
+        self.gated: set[int] = set()
+        """Jobs that wait for a time or for other jobs: the scheduler passes them over."""
+        self.reservations: dict[str, SimReservation] = {}
         self._next = 1
         self._dirty = True
 
@@ -130,14 +65,101 @@ class SlurmSim:
             self.touch_node(name)
 
     def submit(self, job: SimJob) -> SimJob:
-        job.id = self._next
-        self._next += 1
+        """Queue a job, or all tasks of an array as one record. Raises Refusal for what it waits on."""
+        if job.dependency:
+            try:
+                terms = parse_dependency(job.dependency).terms
+            except ValueError:
+                raise Refusal(2038, "Job dependency problem") from None
+            if any(t.job and self.fate(t.job) is None for t in terms):
+                raise Refusal(2038, "Job dependency problem")
+        if job.reservation and job.reservation not in self.reservations:
+            raise Refusal(2053, "Requested reservation is invalid")
+        job.id = self._take_id()
         self.jobs[job.id] = job
+        if job.tasks:
+            job.array_id = job.id
+            self.arrays[job.id] = {job.id}
         if job.held:
             job.reason = "JobHeldUser"
+        if job.dependency or job.begin > self.now:
+            self.gated.add(job.id)
+            self._gate(job)
         self._dirty = True
         self.touch_job(job.id)
         return job
+
+    def _take_id(self) -> int:
+        self._next += 1
+        return self._next - 1
+
+    def reserve(self, found: SimReservation) -> None:
+        self.reservations[found.name] = found
+        for name in found.nodes:
+            self.touch_node(name)
+        self._dirty = True
+
+    def reserved_flags(self, name: str) -> tuple[str, list[str]]:
+        """The reservation that is on at a node, and its words in the node's state."""
+        for found in self.reservations.values():
+            if flags := found.node_flags(name, self.now):
+                return found.name, flags
+        return "", []
+
+    # What jobs wait for.
+
+    def fate(self, text: str) -> Fate | None:
+        """How "13" (all of an array) or "13_4" stands; None when it is not known, or no longer."""
+        found = self.family(text)
+        if not found:
+            return None
+        starts = [j.start for j in found if j.start and (j.state != "PENDING")]
+        ended = all(j.state in TERMINAL for j in found)
+        return Fate(
+            max(starts) if len(starts) == len(found) else None,
+            "" if not ended else "ok" if all(j.state == "COMPLETED" for j in found) else "bad",
+        )
+
+    def family(self, text: str) -> list[SimJob]:
+        """The records that "13" or "13_4" names: the newest task first, what waits of an array last."""
+        parsed = parse_ids(text)
+        if parsed is None:
+            return []
+        number, tasks = parsed
+        if number not in self.arrays:
+            return [self.jobs[number]] if number in self.jobs and tasks is None else []
+        found = [self.jobs[i] for i in sorted(self.arrays[number], reverse=True)]
+        if tasks is None:
+            return found
+        return [j for j in found if j.task in tasks or (j.task is None and not set(tasks).isdisjoint(j.tasks))]
+
+    def _gate(self, job: SimJob) -> None:
+        """Say what the job waits for; let it go when that is over."""
+        reason = ""
+        if job.dependency:
+            whole, text = weigh(parse_dependency(job.dependency), lambda term: self._met(job, term))
+            if text != job.dependency:
+                job.dependency = text
+                self.touch_job(job.id)
+            reason = {"open": "Dependency", "never": "DependencyNeverSatisfied"}.get(whole, "")
+        if not reason and job.begin > self.now:
+            reason = "BeginTime"
+        if not reason:
+            self.gated.discard(job.id)
+            self._dirty = True
+            reason = "None"
+        if not job.held and job.reason != reason:
+            job.reason = reason
+            self.touch_job(job.id)
+
+    def _met(self, job: SimJob, term: Term) -> Met:
+        if term.kind != "singleton":
+            return judge(term, self.fate(term.job), self.now)
+        before = (
+            o for o in self.jobs.values()
+            if o.id < job.id and (o.user, o.name) == (job.user, job.name) and o.array_id != (job.array_id or -1)
+        )  # fmt: skip
+        return "open" if any(o.state not in TERMINAL for o in before) else "met"
 
     def update_node(self, name: str, state: str, reason: str, user: str) -> None:
         """DRAIN, UNDRAIN, RESUME, DOWN, or only a reason."""
@@ -176,6 +198,40 @@ class SlurmSim:
             raise Refusal(2021, "Job/step already completing or completed")
         self._finish(job, "CANCELLED")
 
+    def cancel_tasks(self, job_id: int, tasks: Sequence[int]) -> None:
+        """Take tasks that wait out of an array's record; the record itself ends with its last ones, and keeps them."""
+        job = self.job(job_id)
+        rest = [t for t in job.tasks if t not in set(tasks)]
+        if not rest or job.state != "PENDING":
+            self.cancel(job_id)
+            return
+        job.tasks = rest
+        self.touch_job(job_id)
+
+    def requeue(self, job_id: int) -> None:
+        """Back to the queue; it may start again two minutes after its nodes are free."""
+        job = self.job(job_id)
+        if job.state == "PENDING":
+            raise Refusal(2024, "Job is pending execution")
+        if not job.requeue:
+            raise Refusal(2020, "Job can not be altered now, try again later")
+        job.restarts += 1
+        job.state, job.end, job.exit_code, job.reason = "PENDING", 0.0, 0, "None"
+        if any(job_id in self.nodes[n].jobs for n in job.nodes if n in self.nodes):
+            job.completing_until = self.now + COMPLETING_S
+            self.active.add(job_id)
+            for name in job.nodes:
+                self.touch_node(name)
+        else:
+            self._back(job)
+        self.touch_job(job_id)
+
+    def _back(self, job: SimJob) -> None:
+        job.nodes, job.start, job.begin = {}, 0.0, self.now + REQUEUE_S
+        self.active.discard(job.id)
+        self.gated.add(job.id)
+        self._gate(job)
+
     def job(self, job_id: int) -> SimJob:
         job = self.jobs.get(job_id)
         if job is None:
@@ -188,6 +244,8 @@ class SlurmSim:
         job.completing_until = self.now + COMPLETING_S if job.nodes else 0.0
         if not job.start:
             job.start = self.now
+        self.gated.discard(job.id)
+        self._dirty = self._dirty or bool(job.array_limit)
         for name in job.nodes:
             self.touch_node(name)
         self.touch_job(job.id)
@@ -216,7 +274,12 @@ class SlurmSim:
 
     def step(self, now: float) -> None:
         """Move time: ends, failures, starts."""
-        self.now = now
+        before, self.now = self.now, now
+        for found in self.reservations.values():
+            if before < found.start <= now or before < found.end <= now:
+                self._dirty = True
+                for name in found.nodes:
+                    self.touch_node(name)
         for node in self.nodes.values():
             if node.silent_since is not None and not node.down and now - node.silent_since > RESPOND_S:
                 node.reason, node.reason_user, node.reason_time = "Not responding", "slurm", now
@@ -232,35 +295,91 @@ class SlurmSim:
                     self._finish(job, "FAILED" if job.fails else "COMPLETED")
             elif job.completing_until and now >= job.completing_until:
                 self._release(job)
+                if job.state == "PENDING":
+                    self._back(job)
             elif not job.completing_until and now - job.end > MIN_JOB_AGE_S:
                 gone.append(job.id)
         for job_id in gone:
-            del self.jobs[job_id]
-            self.active.discard(job_id)
-            self.touch_job(job_id)
+            self._forget(self.jobs[job_id])
+        for job_id in sorted(self.gated):
+            self._gate(self.jobs[job_id])
         if self._dirty:
             self._dirty = False
             self.schedule()
 
+    def _forget(self, job: SimJob) -> None:
+        del self.jobs[job.id]
+        self.active.discard(job.id)
+        family = self.arrays.get(job.array_id)
+        if family is not None:
+            family.discard(job.id)
+            if not family:
+                del self.arrays[job.array_id]
+        self.touch_job(job.id)
+
     def schedule(self, most: int = 500) -> None:
         """Start what fits, by priority; smaller jobs may pass one that does not fit, as backfill does."""
-        waiting = sorted(
-            (j for j in self.jobs.values() if j.state == "PENDING" and not j.held), key=lambda j: (-j.priority, j.id)
-        )
+        queue = [
+            j
+            for j in self.jobs.values()
+            if j.state == "PENDING" and not j.held and j.id not in self.gated and not j.completing_until
+        ]
+        waiting = heapq.nsmallest(most, queue, key=lambda j: (-j.priority, j.id))
         by_part: dict[str, list[SimNode]] = {}
         for node in self.nodes.values():
             if node.usable():
                 for part in node.partitions:
                     by_part.setdefault(part, []).append(node)
-        blocked: set[tuple[str, int, int]] = set()
-        for job in waiting[:most]:
-            shape = (job.partition, job.gpus // job.node_count, job.node_count)
-            if shape in blocked or not self._start(job, by_part.get(job.partition, [])):
-                blocked.add(shape)
-                reason = "Resources" if len(blocked) == 1 else "Priority"
-                if job.reason != reason:
-                    job.reason = reason
-                    self.touch_job(job.id)
+        blocked: set[tuple[object, ...]] = set()
+        for job in waiting:
+            shape = (job.partition, job.gpus // job.node_count, job.node_count, job.reservation, job.wanted_nodes,
+                     job.limit_min if self.reservations else 0)  # fmt: skip
+            nodes = by_part.get(job.partition, [])
+            while shape not in blocked:
+                if self._array_full(job):
+                    self._say(job, "JobArrayTaskLimit")
+                    break
+                if not self._start(job, nodes):
+                    blocked.add(shape)
+                    self._say(job, self._why(job, first=len(blocked) == 1))
+                elif job.state == "PENDING":
+                    continue
+                break
+            else:
+                self._say(job, self._why(job, first=False))
+
+    def _say(self, job: SimJob, reason: str) -> None:
+        if job.reason != reason:
+            job.reason = reason
+            self.touch_job(job.id)
+
+    def _why(self, job: SimJob, *, first: bool) -> str:
+        if job.reservation and not self._open(job.reservation):
+            return "Reservation"
+        if any(not self._free_to(job, name) for name in job.wanted_nodes):
+            return "ReqNodeNotAvail"
+        return "Resources" if first else "Priority"
+
+    def _open(self, reservation: str) -> bool:
+        found = self.reservations.get(reservation)
+        return found is not None and found.active(self.now)
+
+    def _free_to(self, job: SimJob, name: str) -> bool:
+        """Whether the node answers and no reservation keeps it from the job."""
+        node = self.nodes.get(name)
+        length = job.limit_min * 60.0
+        return (
+            node is not None
+            and node.usable()
+            and (not job.reservation or self._open(job.reservation))
+            and all(r.admits(name, self.now, length, job.reservation) for r in self.reservations.values())
+        )
+
+    def _array_full(self, job: SimJob) -> bool:
+        if not job.array_limit or not job.tasks:
+            return False
+        running = sum(self.jobs[i].state == "RUNNING" for i in self.arrays[job.array_id])
+        return running >= job.array_limit
 
     def _start(self, job: SimJob, nodes: list[SimNode]) -> bool:
         each_gpu, each_cpu, each_mem = (
@@ -268,15 +387,17 @@ class SlurmSim:
             job.cpus // job.node_count,
             job.memory_mib // job.node_count,
         )
+        choosy = bool(self.reservations or job.wanted_nodes)
         fit: list[SimNode] = []
         for node in nodes:
             room = node.cpus - node.cpus_used >= each_cpu and node.memory_mib - node.memory_used >= each_mem
-            if room and node.devices.count(0) >= each_gpu:
+            if room and node.devices.count(0) >= each_gpu and (not choosy or self._allowed(job, node.name)):
                 fit.append(node)
                 if len(fit) == job.node_count:
                     break
         if len(fit) < job.node_count:
             return False
+        job = self._next_task(job)
         for node in fit:
             free = [i for i, d in enumerate(node.devices) if d == 0][:each_gpu]
             for i in free:
@@ -292,3 +413,21 @@ class SlurmSim:
         self.active.add(job.id)
         self.touch_job(job.id)
         return True
+
+    def _allowed(self, job: SimJob, name: str) -> bool:
+        return (not job.wanted_nodes or name in job.wanted_nodes) and self._free_to(job, name)
+
+    def _next_task(self, job: SimJob) -> SimJob:
+        """The record that starts: of an array a new one, or the array's own for its last task."""
+        if not job.tasks:
+            return job
+        task, rest = job.tasks[0], job.tasks[1:]
+        if not rest:
+            job.task, job.tasks = task, []
+            return job
+        job.tasks = rest
+        self.touch_job(job.id)
+        made = replace(job, id=self._take_id(), task=task, tasks=[], nodes={})
+        self.jobs[made.id] = made
+        self.arrays[job.array_id].add(made.id)
+        return made

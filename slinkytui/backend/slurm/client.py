@@ -15,6 +15,7 @@ from slinkytui.backend.clock import Clock
 from slinkytui.backend.errors import (
     BadRequest,
     ConfigError,
+    Conflict,
     NotFound,
     SlinkyError,
     SlurmError,
@@ -35,6 +36,7 @@ from slinkytui.backend.models import (
 )
 from slinkytui.backend.slurm.errors import Complaint, CredentialRefused, classify, complaints, printable
 from slinkytui.backend.slurm.figures import diag_row, license_row, share_row
+from slinkytui.backend.slurm.jobids import has_task, parse_job_id
 from slinkytui.backend.slurm.replies import Listing, Reply, Written, no_slurm, parse, records, stamp_of
 from slinkytui.backend.slurm.slicer import RowSlicer
 from slinkytui.backend.slurm.tokens import Tokens, user_of
@@ -107,8 +109,19 @@ class SlurmClient:
         return _only(await self._rows(NODES, f"node/{quote(name, safe='')}", f"node {name}"), SlurmNode, f"node {name}")
 
     async def job(self, text: str) -> list[Job]:
-        """All records of a job or array."""
-        return [r for r in await self._rows(JOBS, f"job/{quote(text, safe='')}", f"job {text}") if isinstance(r, Job)]
+        """All records of a job or array, or the one of a task. Slurm answers a task that is not there with the array."""
+        try:
+            asked = parse_job_id(text)
+        except ValueError as error:
+            raise BadRequest(str(error)) from error
+        rows = [r for r in await self._rows(JOBS, f"job/{quote(text, safe='')}", f"job {text}") if isinstance(r, Job)]
+        if not asked.tasks:
+            return rows
+        found = [r for r in rows if r.id.task in asked.tasks]
+        waits = [r for r in rows if r.tasks and any(has_task(r.tasks, t) is not False for t in asked.tasks)]
+        if not found and not waits:
+            raise NotFound(f"job {text} not found", detail=f"its array {asked.job} has no such task")
+        return found or waits
 
     async def partition(self, name: str) -> Partition:
         rows = await self._rows(PARTITIONS, f"partition/{quote(name, safe='')}", f"partition {name}")
@@ -193,6 +206,12 @@ class SlurmClient:
 
     async def job_cancel(self, text: str, signal: str = "") -> Written:
         """Cancel or signal one job; a refusal inside a 200 answer is raised."""
+        if "[" in text:
+            # job/ takes no brackets; the call for many jobs does.
+            refused = await self.jobs_kill([text], signal)
+            if refused:
+                raise Conflict(f"job {text}: refused", detail="; ".join(dict.fromkeys(refused.values())))
+            return Written()
         query = (("signal", signal),) if signal else ()
         reply = await self.call("DELETE", f"job/{quote(text, safe='')}", query=query, what=f"job {text}")
         return self._verdict(reply.data.get("status"), reply, f"job {text}")

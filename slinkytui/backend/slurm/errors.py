@@ -37,7 +37,9 @@ class Complaint(msgspec.Struct):
 
     @property
     def text(self) -> str:
-        return self.description or self.error or (f"error {self.error_number}" if self.error_number else "")
+        """What it says; "Batch job submission failed" alone says nothing, the reason stands in `error`."""
+        said = [t for t in (self.description, self.error) if t and t != "No error"]
+        return ": ".join(dict.fromkeys(said)) or (f"error {self.error_number}" if self.error_number else "")
 
 
 class CredentialRefused(NotAllowed):

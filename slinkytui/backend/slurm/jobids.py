@@ -68,6 +68,20 @@ def parse_tasks(text: str) -> tuple[tuple[int, ...], int | None]:
     return tuple(sorted(out)), int(most) if sep else None
 
 
+def has_task(text: str, task: int) -> bool | None:
+    """Whether the array text names a task; None where Slurm has cut the text ("1,3,...%2") or it cannot be read."""
+    unread = False
+    for part in text.partition("%")[0].split(","):
+        span = _SPAN.fullmatch(part.strip())
+        if span is None:
+            unread = True
+            continue
+        first, last, step = int(span[1]), int(span[2] or span[1]), int(span[3] or 1)
+        if step and first <= task <= last and (task - first) % step == 0:
+            return True
+    return None if unread else False
+
+
 def format_tasks(tasks: tuple[int, ...], limit: int | None = None) -> str:
     """Tasks as squeue prints them: 1,3-9%2."""
     spans: list[list[int]] = []

@@ -19,32 +19,37 @@ class RowSlicer:
     def __init__(self, key: str) -> None:
         self._start = re.compile(rb'^\s*\{\s*"' + re.escape(key.encode()) + rb'"\s*:\s*\[(\s*)\{(\s*)("[^"]*"\s*:)')
         self._prefix = b'{"' + key.encode() + b'":['
-        self._buffer = bytearray()
+        self._buffer = b""
         self._sep = b""
         self._close = 0
         self._open = b""
-        self._whole = False
+        self._whole: list[bytes] = []
+        """The pieces of an answer that is no list of ours: joined once, at the end."""
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
+        if self._whole:
+            self._whole.append(chunk)
+            return
         self._buffer += chunk
         if not self._sep and not self._begin():
             return
         at, sep = 0, self._sep
         while (cut := self._buffer.find(sep, at)) >= 0:
-            yield bytes(self._buffer[at : cut + self._close])
+            yield self._buffer[at : cut + self._close]
             at = cut + len(sep) - len(self._open)
         if at:
-            del self._buffer[:at]
+            self._buffer = self._buffer[at:]
 
     def finish(self) -> bytes:
-        return bytes(self._prefix + self._buffer) if self._sep else bytes(self._buffer)
+        if self._whole:
+            return b"".join(self._whole)
+        return self._prefix + self._buffer if self._sep else self._buffer
 
     def _begin(self) -> bool:
-        if self._whole:
-            return False
         found = self._start.match(self._buffer)
         if found is None:
-            self._whole = len(self._buffer) > _HEAD_ROOM
+            if len(self._buffer) > _HEAD_ROOM:
+                self._whole.append(self._buffer)
             return False
         before, inside, first = bytes(found[1]), bytes(found[2]), bytes(found[3])
         if b"\n" in before:
@@ -53,5 +58,5 @@ class RowSlicer:
         else:
             self._open = b"{" + inside + first
             self._sep, self._close = b"}," + before + self._open, 1
-        del self._buffer[: found.start(1) + len(before)]
+        self._buffer = self._buffer[found.start(1) + len(before) :]
         return True

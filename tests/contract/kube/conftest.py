@@ -35,12 +35,3 @@ async def reader(world: World, hand: Hand) -> AsyncIterator[Hand]:
     wire = world.transport("reader")
     yield Hand(world, hand.space, wire)
     await wire.close()
-
-
-@pytest.fixture
-def real_only(request: pytest.FixtureRequest, hand: Hand) -> Hand:
-    """What the simulator does not do yet: strategic merges of lists, server-side apply, tables. The day that one of
-    them passes there, this fails and the case becomes an ordinary one."""
-    if hand.world.name == "sim":
-        request.applymarker(pytest.mark.xfail(strict=True, reason="the simulator does not do this yet"))
-    return hand

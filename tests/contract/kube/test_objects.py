@@ -10,6 +10,8 @@ from slinkytui.backend.errors import Conflict
 from tests.contract.kube.world import APPLY, MERGE, PATCH, STRATEGIC, Hand, becomes, config, nodeset, pod
 
 CR = "application/merge-patch+json"
+SEEN = {"selector": "", "nodeSetHash": ""}
+"""What every status of a NodeSet must say."""
 
 
 async def test_creation_sets_what_a_server_sets(hand: Hand) -> None:
@@ -83,8 +85,7 @@ async def test_the_patch_kinds(hand: Hand, kind: str, body: Any, want: dict[str,
     assert (status, found.get("data")) == (200, want)
 
 
-async def test_strategic_lists_merge_by_their_key(real_only: Hand) -> None:
-    hand = real_only
+async def test_strategic_lists_merge_by_their_key(hand: Hand) -> None:
     await hand.make(hand.pods, pod("a"))
     body = {
         "spec": {"containers": [{"name": "slurmd", "image": "slurmd:25.11"}]},
@@ -111,12 +112,37 @@ async def test_a_failed_test_of_a_json_patch(hand: Hand) -> None:
     assert (found["code"], found["reason"]) == (422, "Invalid")
 
 
+async def test_more_of_json_patches(hand: Hand) -> None:
+    await hand.make(hand.maps, config("c", a="1"))
+    steps = [{"op": "copy", "from": "/data/a", "path": "/data/b"}, {"op": "move", "from": "/data/a", "path": "/data/c"}]
+    _, found = await hand.ask("PATCH", f"{hand.maps}/c", steps, kind=PATCH)
+    assert found["data"] == {"b": "1", "c": "1"}
+    _, found = await hand.ask(
+        "PATCH", f"{hand.maps}/c", [{"op": "replace", "path": "/data/d", "value": "2"}], kind=PATCH
+    )
+    assert found["data"] == {"b": "1", "c": "1", "d": "2"}
+    for step in ({"op": "replace", "path": "/binaryData/z", "value": ""}, {"op": "remove", "path": "/data/z"}):
+        refused = await refusal(hand, "PATCH", f"{hand.maps}/c", [step], PATCH)
+        assert refused["message"] == "the server rejected our request due to an error in our request"
+
+
+async def test_names_are_checked(hand: Hand) -> None:
+    for path, kind, body in (
+        (hand.maps, "ConfigMap", config("A_b")),
+        (hand.sets, "NodeSet.slinky.slurm.net", nodeset("A_b")),
+    ):
+        refused = await refusal(hand, "POST", path, body, "application/json")
+        assert refused["code"] == 422 and refused["message"].startswith(
+            f'{kind} "A_b" is invalid: metadata.name: Invalid value: "A_b": a lowercase RFC 1123 subdomain must consist of lower case'
+        )
+
+
 async def test_generation_counts_changes_of_spec_only(hand: Hand) -> None:
     await hand.make(hand.sets, nodeset("cpu"))
     seen = []
     for path, body in [
         (f"{hand.sets}/cpu", {"metadata": {"annotations": {"a": "b"}}}),
-        (f"{hand.sets}/cpu/status", {"status": {"replicas": 2}}),
+        (f"{hand.sets}/cpu/status", {"status": {**SEEN, "replicas": 2}}),
         (f"{hand.sets}/cpu", {"spec": {"replicas": 5}}),
         (f"{hand.sets}/cpu", {"spec": {"replicas": 5}}),
     ]:
@@ -130,7 +156,7 @@ async def test_status_and_spec_are_apart(hand: Hand) -> None:
     body = {**nodeset("cpu"), "status": {"replicas": 7}}
     assert "status" not in await hand.make(hand.sets, body)
     _, found = await hand.ask(
-        "PATCH", f"{hand.sets}/cpu/status", {"spec": {"replicas": 9}, "status": {"replicas": 1}}, kind=MERGE
+        "PATCH", f"{hand.sets}/cpu/status", {"spec": {"replicas": 9}, "status": {**SEEN, "replicas": 1}}, kind=MERGE
     )
     assert (found["spec"]["replicas"], found["status"]["replicas"]) == (2, 1)
     _, found = await hand.ask(
@@ -141,7 +167,9 @@ async def test_status_and_spec_are_apart(hand: Hand) -> None:
 
 async def test_scale(hand: Hand) -> None:
     made = await hand.make(hand.sets, nodeset("cpu", 2))
-    await hand.ask("PATCH", f"{hand.sets}/cpu/status", {"status": {"replicas": 1, "selector": "a=b"}}, kind=MERGE)
+    await hand.ask(
+        "PATCH", f"{hand.sets}/cpu/status", {"status": {**SEEN, "replicas": 1, "selector": "a=b"}}, kind=MERGE
+    )
     _, scale = await hand.ask("GET", f"{hand.sets}/cpu/scale")
     assert (scale["kind"], scale["apiVersion"]) == ("Scale", "autoscaling/v1")
     assert (scale["spec"], scale["status"]) == ({"replicas": 2}, {"replicas": 1, "selector": "a=b"})
@@ -193,8 +221,7 @@ async def test_a_finalizer_holds_a_deletion(hand: Hand) -> None:
     assert (await hand.ask("GET", f"{hand.sets}/cpu"))[0] == 404
 
 
-async def test_apply_owns_its_fields(real_only: Hand) -> None:
-    hand = real_only
+async def test_apply_owns_its_fields(hand: Hand) -> None:
 
     def by(manager: str, **more: str) -> tuple[tuple[str, str], ...]:
         return (("fieldManager", manager), *more.items())

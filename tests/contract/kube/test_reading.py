@@ -191,8 +191,7 @@ async def test_a_watcher_fills_the_store_and_survives_a_compaction(hand: Hand) -
         task.cancel()
 
 
-async def test_a_table(real_only: Hand) -> None:
-    hand = real_only
+async def test_a_table(hand: Hand) -> None:
     await hand.make(hand.sets, nodeset("cpu"))
     accept = "application/json;as=Table;v=v1;g=meta.k8s.io"
     _, found = await hand.ask("GET", hand.sets, accept=accept)

@@ -50,7 +50,7 @@ class SimWorld:
 
     def namespace(self) -> str:
         name = f"c{next(_serial)}"
-        self.objects.put(BY_PLURAL["", "namespaces"], {"metadata": {"name": name}})
+        self.objects.put(BY_PLURAL["", "namespaces"], {"metadata": {"name": name}, "status": {"phase": "Active"}})
         return name
 
     def compact(self) -> None:

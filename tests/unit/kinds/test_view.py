@@ -45,7 +45,9 @@ def _built(rows: dict[Any, Any], descending: bool, opened: set[Hashable]) -> Vie
 
 
 CHANGES = st.lists(
-    st.tuples(st.integers(0, 12), st.none() | st.tuples(st.none() | st.integers(0, 5), st.sampled_from(["", "a", "b"]))),
+    st.tuples(
+        st.integers(0, 12), st.none() | st.tuples(st.none() | st.integers(0, 5), st.sampled_from(["", "a", "b"]))
+    ),
     max_size=60,
 )
 

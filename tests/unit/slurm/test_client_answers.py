@@ -196,7 +196,7 @@ def test_a_text_that_is_no_address_is_a_config_error(url: str) -> None:
 
 async def test_a_fault_of_ours_in_one_list_ends_no_other_and_is_shown() -> None:
     class Broken(Store):
-        async def replace(self, table: Table, scope: str, rows: Any) -> None:
+        async def replace(self, table: Table, scope: str, rows: Any, keep: Any = ()) -> None:
             if table == Table.JOBS:
                 raise RuntimeError("a defect")
             await super().replace(table, scope, rows)

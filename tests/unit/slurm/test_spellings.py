@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from slinkytui.backend.models import INFINITE, Diag, License, Share, SlurmName
 from slinkytui.backend.slurm.figures import diag_row, license_row, share_row
-from slinkytui.backend.slurm.jobids import JobSpelling, format_tasks, parse_job_id, parse_tasks
+from slinkytui.backend.slurm.jobids import JobSpelling, format_tasks, has_task, parse_job_id, parse_tasks
 from slinkytui.backend.slurm.times import format_duration, parse_duration
 
 
@@ -71,6 +71,21 @@ def test_tasks_are_read_as_they_were_written(tasks: set[int], limit: int | None)
 )
 def test_a_job_id_is_read_as_it_was_written(job: JobSpelling) -> None:
     assert parse_job_id(str(job)) == job
+
+
+@pytest.mark.parametrize(
+    ("text", "task", "has"),
+    [
+        ("0-4", 3, True),
+        ("0-4", 5, False),
+        ("1-9:3%2", 4, True),
+        ("1-9:3", 5, False),
+        ("1,3,...%2", 3, True),
+        ("1,3,...%2", 9, None),
+    ],
+)
+def test_a_task_of_an_array(text: str, task: int, has: bool | None) -> None:
+    assert has_task(text, task) is has
 
 
 def test_licences_and_shares() -> None:
