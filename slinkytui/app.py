@@ -35,7 +35,8 @@ class SlinkyApp(App[None]):
     ENABLE_COMMAND_PALETTE = False
     BINDINGS = [
         Binding("question_mark", "help", "help", id="view.help"),
-        Binding("colon", "command", "command", id="view.command"),
+        # With priority: keys that come in one burst behind it must find the prompt there.
+        Binding("colon", "command", "command", id="view.command", priority=True),
         Binding("ctrl+p", "palette", "everything", show=False, id="view.palette"),
         Binding("ctrl+r", "refresh_now", "ask the servers now", show=False, id="view.refresh"),
     ]
@@ -192,7 +193,6 @@ class SlinkyApp(App[None]):
             if text:
                 self.obey(text)
 
-        # Awaited: keys that come in one burst with the colon are for the prompt.
         await self.push_screen(
             Prompt(":", "nodes, jobs, gpus, pods, problems, ns, ctx, q …", words=suggestions()), done
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 
 import pytest
@@ -10,6 +11,9 @@ import pytest
 # Local times stand in pictures: they are read in one zone everywhere.
 os.environ["TZ"] = "UTC"
 time.tzset()
+# Who is started in the background ignores interrupts, and so would the programs that tests start and interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -293,6 +293,8 @@ class Board(ListScreen):
         hole = tally.largest_hole()
         parts = [f"{total:,}", f"largest hole {hole[1]} ({hole[0]})" if hole is not None else ""]
         frame = self.query_one("#gpus", Framed)
+        if sum(map(len, parts)) + len(self._brushed.label) + 24 > frame.size.width:
+            parts.pop()
         frame.entitle(
             f"GPUs  brush: {self._brushed.label}" if self._brushed.label else "GPUs", " · ".join(p for p in parts if p)
         )

@@ -19,7 +19,7 @@ from slinkytui.kinds.pages import event_sections, why_sections
 from slinkytui.screens.frame import footer_parts, header_parts
 from slinkytui.widgets.bars import Bar
 from slinkytui.widgets.prompt import Prompt
-from slinkytui.widgets.text import inert, shown
+from slinkytui.widgets.text import hang, inert, shown
 
 if TYPE_CHECKING:
     from slinkytui.app import SlinkyApp
@@ -102,8 +102,9 @@ class DetailScreen(Screen[None]):
                 continue
             text.append(f"{self._say(section.title)}\n", "bold")
             for line in section.lines:
-                text.append(f"  {self._say(line.label):<18} ", tokens["muted"])
-                text.append(f"{self._say(line.text, 4_000)}\n", tokens[line.token])
+                found = hang(f"  {self._say(line.label, 18)}", self._say(line.text, 4_000), self.size.width - 6, 21)
+                text.append(found[:21], tokens["muted"])
+                text.append(f"{found[21:]}\n", tokens[line.token])
             text.append("\n")
         self._links = [(link.kind, i) for link in self._kind.links for i in list(link.ids(row, ctx))[:9]][:9]
         if self._links:

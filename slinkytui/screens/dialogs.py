@@ -17,7 +17,7 @@ from textual.widgets import Button, Input, Label, Static
 
 from slinkytui.backend import Plan, PlanStale, Reader, RunResult, SlinkyError, StepResult
 from slinkytui.styles.palette import Palette
-from slinkytui.widgets.text import fit, inert, shown
+from slinkytui.widgets.text import fit, hang, inert, shown
 
 _ROWS: Final = 200
 
@@ -128,8 +128,9 @@ class PlanDialog(ModalScreen[bool]):
         return text
 
     def _fact(self, text: Text, label: str, words: str, style: str) -> None:
-        text.append(f"{label:<14} ", self._palette.tokens["muted"])
-        text.append(f"{self._inert(words)}\n", style)
+        lines = hang(label, self._inert(words), min(100, self.app.size.width) - 4, 15)
+        text.append(lines[:15], self._palette.tokens["muted"])
+        text.append(f"{lines[15:]}\n", style)
 
     def _inert(self, text: str, longest: int = 1_000) -> str:
         return shown(text, self._palette.plain, longest)

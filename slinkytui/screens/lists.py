@@ -30,7 +30,7 @@ LIST_BINDINGS: Final[list[BindingType]] = [
     Binding("x", "verbs", "all verbs", id="view.verbs"),
     Binding("full_stop", "again", "again", show=False, id="view.again"),
     Binding("U", "undo", "undo", show=False, id="view.undo"),
-    Binding("slash", "filter", "filter", id="view.filter"),
+    Binding("slash", "filter", "filter", id="view.filter", priority=True),
     Binding("S", "sort", "sort", show=False, id="view.sort"),
     Binding("C", "columns", "columns", show=False, id="view.columns"),
     Binding("c", "copy", "copy", show=False, id="view.copy"),

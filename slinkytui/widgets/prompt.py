@@ -43,7 +43,7 @@ class Prompt(ModalScreen[str | None]):
     def on_mount(self) -> None:
         entry = self.query_one(Input)
         entry.cursor_blink = False
-        entry.focus()
+        self.set_focus(entry)  # at once: the next key may be here already
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()

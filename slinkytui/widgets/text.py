@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from textwrap import wrap
 from typing import Final
 
 from rich.cells import cell_len, set_cell_size
@@ -41,6 +42,13 @@ def shown(text: str, plain: bool, longest: int = LONGEST) -> str:
     """A text as this terminal may show it."""
     text = inert(text, longest)
     return in_ascii(text) if plain else text
+
+
+def hang(label: str, text: str, width: int, indent: int) -> str:
+    """A labelled text whose further lines stand under its first, `indent` cells in; a line of `width` cells at most."""
+    room = max(20, width - indent)
+    lines = wrap(text, room, break_long_words=True, break_on_hyphens=False) or [""]
+    return f"{label:<{indent}}" + ("\n" + " " * indent).join(lines)
 
 
 def fit(text: str, width: int, align: str = "left") -> str:

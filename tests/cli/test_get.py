@@ -193,7 +193,7 @@ def test_no_order_of_arguments_turns_a_simulated_command_into_a_real_one(data: s
 
 def test_following_ends_with_130_when_interrupted() -> None:
     command = [sys.executable, "-m", "slinkytui", "--sim", "small", "get", "nodes", "-w", "-o", "name"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with program(command) as process:
         assert process.stdout is not None
         assert process.stdout.readline().startswith("node/")
         process.send_signal(signal.SIGINT)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
-import subprocess
 import sys
 import threading
 from collections.abc import Callable
@@ -24,6 +23,7 @@ from slinkytui.backend.options import Options
 from slinkytui.backend.reader import Reader
 from tests.e2e.real.world import Real, nodes, reading, source, until
 from tests.lab.kube import KubeLab
+from tests.lab.programs import program
 
 
 async def tried(reader: Reader, ask: Ask) -> str:
@@ -126,7 +126,7 @@ async def test_the_console_shows_an_outage_and_its_end(alone: Real) -> None:
 def test_following_goes_on_over_an_outage(alone: Real) -> None:
     """`get -w` says once that the server is away and once for each list that it is back; the rows are not printed again."""
     command = [sys.executable, "-m", "slinkytui", *alone.argv, "get", "nodes", "-w", "-o", "json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with program(command) as process:
         assert process.stdout is not None and process.stderr is not None
         bound = threading.Timer(90, process.kill)
         bound.start()
