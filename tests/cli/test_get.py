@@ -45,6 +45,7 @@ from slinkytui.kinds.base import Context
 from slinkytui.kinds.render import as_object, inert
 from slinkytui.labels import compile_selector
 from slinkytui.oneshot import KUBE_TABLES
+from tests.lab.programs import program
 
 CTX = Context(1_800_000_000, Store())
 ROOT = Path(__file__).parents[2]
