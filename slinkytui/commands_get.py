@@ -134,8 +134,8 @@ def arrange(rows: Sequence[Any], kind: Kind, field: str, ctx: Context, *, descen
     """Sorted by a field; unknown last in both directions, numbers as numbers."""
     key = sort_key(kind.column(field))
     keyed = sorted(((key(row, ctx), row) for row in rows), key=lambda pair: pair[0])
-    known = [row for k, row in keyed if not k[0]]
-    return (known[::-1] if descending else known) + [row for k, row in keyed if k[0]]
+    known = [row for k, row in keyed if not k[1]]
+    return (known[::-1] if descending else known) + [row for k, row in keyed if k[1]]
 
 
 def render(rows: Sequence[Any], query: Query, ctx: Context) -> str:

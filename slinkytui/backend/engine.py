@@ -22,6 +22,7 @@ from slinkytui.backend.errors import ConfigError, NotAllowed, NotFound, PlanStal
 from slinkytui.backend.feed import TYPES, VERSION, Hello, Pipe
 from slinkytui.backend.fleet.facts import Facts, place
 from slinkytui.backend.fleet.join import gpu_rows, join
+from slinkytui.backend.heap import give_back
 from slinkytui.backend.journal import Journal
 from slinkytui.backend.kube.access import Access, load
 from slinkytui.backend.kube.client import KubeClient
@@ -42,6 +43,7 @@ _SAME: Final = (
 )  # fmt: skip
 """Tables that the readers see as the clients gave them."""
 _PAUSE_S: Final = 0.1
+_TRIM_S: Final = 20.0
 _LARGE: Final = 5_000
 """From so many rows on a join is felt."""
 
@@ -69,6 +71,7 @@ class Engine:
         self._servers: list[FeedServer] = []
         self._switching, self._joining = asyncio.Lock(), asyncio.Lock()
         self._since: dict[str, float] = {}
+        self._trimmed = float("-inf")
         self._wanted: dict[Table, int] = {}
         self._joined = asyncio.Event()
         self._hurried = False
@@ -222,11 +225,15 @@ class Engine:
 
     async def _join_all(self) -> None:
         facts, now = self.look(), self.clock.now()
-        if facts.size < _LARGE:
+        if facts.size < _LARGE or not self.store.rows(Table.NODES):
+            # The first picture is waited for: beside the loop it would share its core with the first polls.
             picture = join(facts, now, self._since)
         else:
             # A join of 10,000 nodes takes 0.4 s: beside the loop, which answers calls and reads polls meanwhile.
             picture = await asyncio.to_thread(join, facts.held(), now, self._since)
+            if self.clock.monotonic() - self._trimmed > _TRIM_S:
+                self._trimmed = self.clock.monotonic()
+                await asyncio.to_thread(give_back)
         await self.store.replace(Table.NODES, "", picture.nodes)
         await self.store.replace(Table.NODESETS, "", picture.nodesets)
         await self.store.replace(Table.PROBLEMS, "", picture.problems)

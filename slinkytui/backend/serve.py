@@ -44,6 +44,7 @@ def main() -> None:
     path = log_path()
     path.parent.mkdir(parents=True, exist_ok=True)
     os.umask(0o077)
+    os.nice(5)  # where cores are few, the process that hears keys goes first
     logging.basicConfig(filename=path, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     logging.getLogger("httpx").setLevel(logging.WARNING)
     gc.set_threshold(5_000, 20, 50)

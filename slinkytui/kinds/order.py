@@ -10,7 +10,10 @@ from slinkytui.backend.models import JobId
 from slinkytui.kinds.base import Column, Context
 
 SortKey = tuple[Any, ...]
-"""(unknown, number, text, *tie): comparable with every other key of the same kind and column."""
+"""(number, unknown, text, *tie): comparable with every other key of the same kind and column. The number stands first:
+a sort of tuples is quick while their first parts differ and are of one type."""
+UNKNOWN: Final = (float("inf"), 1)
+"""From here on the values are unknown; an infinite one that is known stands before."""
 
 _DIGITS: Final = re.compile(r"\d+")
 
@@ -31,17 +34,23 @@ def tie(row_id: Any) -> tuple[Any, ...]:
 def sort_key(column: Column | None) -> Callable[[Any, Context], SortKey]:
     """The key of a row under a column; without a column rows stand by their ids."""
     if column is None:
-        return lambda row, ctx: (0, 0.0, "", *tie(row.id))
+        return lambda row, ctx: (0.0, 0, "", *tie(row.id))
     value_of = column.value
 
     def key(row: Any, ctx: Context) -> SortKey:
-        value = value_of(row, ctx)
+        value, row_id = value_of(row, ctx), row.id
+        text = ""
         if value is None:
-            return (1, 0.0, "", *tie(row.id))
-        if isinstance(value, str):
-            return (0, 0.0, natural(value), *tie(row.id))
-        if isinstance(value, tuple):
-            return (0, 0.0, natural(",".join(value)), *tie(row.id))
-        return (0, float(value), "", *tie(row.id))
+            number, unknown = UNKNOWN
+        elif isinstance(value, float | int):
+            number, unknown = float(value), 0
+        else:
+            number, unknown = 0.0, 0
+            text = natural(value if isinstance(value, str) else ",".join(value))
+        if type(row_id) is JobId:
+            # Written out: this runs for each of 100,000 jobs.
+            task = row_id[2] if row_id[2] is not None else row_id[3]
+            return (number, unknown, text, row_id[1], -1 if task is None else task, row_id[0])
+        return (number, unknown, text, *tie(row_id))
 
     return key

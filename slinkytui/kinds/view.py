@@ -14,7 +14,7 @@ from sortedcontainers import SortedList
 
 from slinkytui.kinds.base import Context
 from slinkytui.kinds.filters import Test
-from slinkytui.kinds.order import SortKey
+from slinkytui.kinds.order import UNKNOWN, SortKey
 
 _SLICE: Final = 1_000
 
@@ -98,25 +98,26 @@ class View(Sequence[Any]):
         """Take all rows; yields between slices of a few milliseconds. The entries appear at the end."""
         test, key, fold, ids = self._test, self._key, self._fold, list(self.rows)
         runs: list[list[SortKey]] = []
+        placed, group_of = self._placed, self._group_of
         for start in range(0, len(ids), _SLICE):
             run: list[SortKey] = []
             for row_id in ids[start : start + _SLICE]:
                 row = self.rows.get(row_id)
                 if row is None or (test is not None and not test(row, ctx)):
                     continue
-                if fold is not None and self._enter(row_id, row) is not None:
+                if fold is not None and fold(row) is not None:
+                    self._enter(row_id, row)
                     continue  # its place depends on its group, which is not complete yet
-                if fold is None:
-                    self._group_of[row_id] = None
-                    self.passing += 1
-                self._placed[row_id] = placed = (*key(row, ctx), row_id)
-                run.append(placed)
+                group_of[row_id] = None
+                placed[row_id] = place = (*key(row, ctx), row_id)
+                run.append(place)
             run.sort()
             runs.append(run)
+            self.passing += len(run)
             yield
         grouped = [i for members in self._groups.values() for i in members]
-        late = [place for e in (*self._groups, *grouped) if (place := self._place_of(e, ctx)) is not None]
-        self._placed.update((place[-1], place) for place in late)
+        late = [where for e in (*self._groups, *grouped) if (where := self._place_of(e, ctx)) is not None]
+        placed.update((where[-1], where) for where in late)
         runs.append(sorted(late))
         # Two sorted runs behind each other are merged by one sort in linear time.
         while len(runs) > 1:
@@ -126,7 +127,7 @@ class View(Sequence[Any]):
                 yield
             runs = runs[::2]
         self._order = SortedList(runs[0])
-        self._known = self._order.bisect_left((1,))
+        self._known = self._order.bisect_left(UNKNOWN)
 
     def update(self, changed: Iterable[Any], ctx: Context, *, hold: bool = True) -> bool:
         """Take changed rows; with `hold` entries that are shown keep their places. True when anything has moved."""
@@ -224,6 +225,6 @@ class View(Sequence[Any]):
         for entry, place in new.items():
             self._placed[entry] = place
             self._order.add(place)
-        self._known = self._order.bisect_left((1,))
+        self._known = self._order.bisect_left(UNKNOWN)
         self.version += 1
         return True

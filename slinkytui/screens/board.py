@@ -63,7 +63,7 @@ class Board(ListScreen):
     def __init__(self) -> None:
         super().__init__()
         self._focused = "nodes"
-        self._brushed = Brush(None, {})
+        self._brushed = Brush([], {})
         self._grid_key = (0, 0, -1)
         self._grid_ids: tuple[list[Any], int, int, int] = ([], 0, 0, 0)
 
@@ -252,11 +252,14 @@ class Board(ListScreen):
     def _brush(self) -> None:
         """Light the relatives of the row under the cursor, write out its chain, and draw the grid."""
         ctx, pane = self.slinky.context, self.active_pane()
-        row = pane.current() if pane is not None else None
+        rows = pane.current_rows() if pane is not None else []
         lit: dict[str, set[RowId]] = {}
         chain: list[tuple[str, str]] = []
-        if ctx is not None and pane is not None and row is not None:
-            lit = relatives(pane.kind.id, row, ctx)
+        if ctx is not None and pane is not None and rows:
+            row = rows[0]
+            for each in rows:
+                for kind, ids in relatives(pane.kind.id, each, ctx).items():
+                    lit.setdefault(kind, set()).update(ids)
             says = pane.kind.says(row, ctx)
             chain = [(pane.kind.summary(row, ctx), "text")]
             chain += [("\n" if self.has_class("-narrow") else "   ", ""), (says, "muted")]
@@ -265,7 +268,7 @@ class Board(ListScreen):
                 cast("set[Hashable]", lit.get(name, set())) if name != self._focused else set()
             )
         self.query_one("#chain", Bar).say(chain)
-        self._brushed = Brush(row, ctx.lookup.rows(Table.NODES) if ctx is not None else {})
+        self._brushed = Brush(rows, ctx.lookup.rows(Table.NODES) if ctx is not None else {})
         self.query_one(HeatGrid).light(cast("Lit", self._brushed.lit))
         self._grid_title()
 

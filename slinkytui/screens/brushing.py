@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from slinkytui.backend import FleetNode, Gpu, Job, NodeId, Row, RowId, Table, expand_hostlist
@@ -39,14 +39,17 @@ def device_cells(node: FleetNode) -> str:
 
 
 class Brush:
-    """What a row lights in the grid: the devices of a job, those of an idle node, one device. `label` names it."""
+    """What rows light in the grid: the devices of jobs, those of an idle node, one device. `label` names them."""
 
-    def __init__(self, row: Row | None, nodes: Mapping[RowId, Row]) -> None:
+    def __init__(self, rows: Sequence[Row], nodes: Mapping[RowId, Row]) -> None:
         self.label = ""
         self.lit: dict[NodeId, frozenset[int]] = {}
-        if isinstance(row, Job):
-            self.label = f"job {row.id}"
-            self._job(row, nodes)
+        jobs = [r for r in rows if isinstance(r, Job)]
+        row = rows[0] if rows else None
+        if jobs:
+            self.label = f"job {jobs[0].id}" if len(jobs) == 1 else f"array {jobs[0].id.id}"
+            for job in jobs:
+                self._job(job, nodes)
         elif isinstance(row, FleetNode) and not row.gpus_used:
             self.lit[row.id] = frozenset(range(len(row.gpu_cells)))
         elif isinstance(row, Gpu):
@@ -58,7 +61,7 @@ class Brush:
             node_id = NodeId(job.id.cluster, host)
             node = nodes.get(node_id)
             if found is not None:
-                self.lit[node_id] = found
+                self.lit[node_id] = self.lit.get(node_id, frozenset()) | found
             elif job.gpus and isinstance(node, FleetNode) and node.jobs is not None and len(node.jobs) == 1:
                 # Slurm gives no index, but nobody else is on this node.
                 self.lit[node_id] = frozenset(i for i, c in enumerate(node.gpu_cells) if c in "us")

@@ -31,6 +31,8 @@ _SMALL: Final = 2_000
 _SLICE: Final = 100
 _BUDGET_S: Final = 0.004
 """How long a list may keep the loop that also hears the keys."""
+_MOST: Final = 200
+"""Of a group no more rows than this light their relatives."""
 _QUIET_S: Final = 3.0
 """A list sorts itself anew when nobody has moved in it for this long."""
 
@@ -291,12 +293,17 @@ class KindPane(Framed):
 
     def current(self) -> Row | None:
         """The row under the cursor; of a group the first."""
+        return next(iter(self.current_rows()), None)
+
+    def current_rows(self) -> list[Row]:
+        """The row under the cursor, or the first rows of the group there."""
         ctx, entry = self.slinky.context, self.table.cursor
         if ctx is None or entry is None:
-            return None
-        if isinstance(entry, RowGroup) and self.view is not None:
-            entry = next(iter(self.view.members(entry)), None)
-        return ctx.lookup.rows(self.kind.table).get(cast(RowId, entry))
+            return []
+        group = isinstance(entry, RowGroup) and self.view is not None
+        ids = self.view.members(entry)[:_MOST] if group and self.view is not None else [entry]
+        rows = ctx.lookup.rows(self.kind.table)
+        return [row for i in ids if (row := rows.get(cast(RowId, i))) is not None]
 
     def toggle(self) -> bool:
         """Open or close the group under the cursor; False when there is none."""
