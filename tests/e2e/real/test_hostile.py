@@ -31,6 +31,7 @@ PAYLOADS = {
     "csi": "a\x1b[777;5Hb\x1b[2Jc\x1b[?1049l",
     "c1": "a\x9b777mb\x9d52;c;cHduZWQ=\x9cc",
     "bidi": f"user{BIDI}gpj.exe",
+    "nul": "a\x00b\x00c",
     "lines": "one\r\ntwo\x0bthree\x07\x08\x7f",
     "long": "L" * 5_000,
 }
