@@ -14,7 +14,7 @@ from sortedcontainers import SortedList
 
 from slinkytui.kinds.base import Context
 from slinkytui.kinds.filters import Test
-from slinkytui.kinds.order import UNKNOWN, SortKey
+from slinkytui.kinds.order import UNKNOWN, SortKey, tie
 
 _SLICE: Final = 1_000
 
@@ -86,8 +86,8 @@ class View(Sequence[Any]):
         return self._known - 1 - at if self._descending and at < self._known else at
 
     def members(self, entry: Hashable) -> list[Any]:
-        """The rows behind a group, or nothing for a row."""
-        return list(self._groups.get(entry, ()))
+        """The rows behind a group in the order of their ids, or nothing for a row."""
+        return sorted(self._groups.get(entry, ()), key=tie)
 
     @property
     def unsettled(self) -> bool:
