@@ -150,12 +150,14 @@ class Engine:
                         hint=f"did you mean {near[0]}?" if near else f"contexts: {', '.join(known)}",
                     )
                 access = load(options.kubeconfig, options.context)
-            await self._look_away()
-            self.options, self.facts, self._since = options, Store(), {}
-            for table in Table:
-                if table != Table.JOURNAL and table not in _SAME:
-                    await self.store.replace(table, "", [])
-            self._look(access)
+            # A join that is under way would bring the old picture back after it was cleared.
+            async with self._joining:
+                await self._look_away()
+                self.options, self.facts, self._since = options, Store(), {}
+                for table in Table:
+                    if table != Table.JOURNAL and table not in _SAME:
+                        await self.store.replace(table, "", [])
+                self._look(access)
             for server in self._servers:
                 await server.greet()
             return self.hello()

@@ -60,7 +60,7 @@ class Rights:
         quiet = [
             s
             for s in self._facts.rows(Table.SOURCES).values()
-            if isinstance(s, Source) and s.name.startswith(f"slurm/{cluster}/") and s.state == "stale"
+            if isinstance(s, Source) and s.name.startswith(f"slurm/{cluster}/") and s.state in ("stale", "refused")
         ]
         return f"slurmrestd of {cluster} does not answer: {quiet[0].error}" if quiet else ""
 

@@ -220,10 +220,10 @@ class SlurmClient:
         """Cancel or signal many jobs in one call: the refusal of each that was refused, by the id as it was asked for.
         Jobs that have ended are no refusals."""
         body = {"jobs": list(jobs), **({"signal": signal} if signal else {})}
-        reply = await self.call("DELETE", "jobs/", body, what=f"{len(jobs)} jobs")
+        reply = await self.call("DELETE", "jobs/", body, what=f"{len(jobs)} jobs", key="status")
         out: dict[str, str] = {}
-        for entry in reply.data.get("status") or []:
-            error = entry.get("error") if isinstance(entry, dict) else None
+        for entry in records(reply, "status"):
+            error = entry.get("error")
             if isinstance(error, dict) and error.get("code") and error.get("code") not in _ENDED:
                 step = str(entry.get("step_id") or "").partition(".")[0]
                 asked = step if step in jobs else step.partition("_")[0]
