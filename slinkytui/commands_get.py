@@ -12,12 +12,13 @@ from typing import Any
 
 from slinkytui.backend import JobId, NotFound, UsageError
 from slinkytui.backend.engine import Engine
+from slinkytui.backend.fleet.join import MADE_OF
 from slinkytui.backend.models import Table
 from slinkytui.backend.options import Options
 from slinkytui.kinds import KINDS, Kind, find_kind
 from slinkytui.kinds.base import Column, Context
-from slinkytui.kinds.filters import compile_filter
-from slinkytui.kinds.order import sort_key
+from slinkytui.kinds.filters import compile_filter, fields_of
+from slinkytui.kinds.order import Order
 from slinkytui.kinds.render import FORMATS, render_rows
 from slinkytui.labels import compile_selector, labels_of
 from slinkytui.oneshot import OURS, SLURM_TABLES, demand, settled_engine
@@ -40,6 +41,8 @@ class Query:
     descending: bool
     output: str
     columns: tuple[Column, ...]
+    reads: frozenset[Table]
+    """The tables that the answer is made of: what is silent and not asked about holds nothing up."""
 
     def arrange(self, rows: Sequence[Any], ctx: Context) -> list[Any]:
         """The rows that were asked for, in order."""
@@ -70,7 +73,15 @@ def query_of(args: argparse.Namespace) -> Query:
     if args.watch and args.output in ("yaml", "csv"):
         raise UsageError(f"-w does not go with -o {args.output}", hint="-o json prints one object a line")
     columns = table_columns(kind, args.output, getattr(args, "columns", {}))
-    return Query(kind, inline or args.name or "", test, field or kind.sort, descending, args.output, columns)
+    used = {*fields_of(args.filter, kind), field or kind.sort}
+    if args.output in ("table", "wide"):
+        used.update(c.field for c in columns)
+    elif args.output != "name":
+        used.update(kind.fields)
+    reads = MADE_OF.get(kind.table, frozenset((kind.table,))).union(
+        *(c.needs for f in used if (c := kind.column(f)) is not None)
+    )
+    return Query(kind, inline or args.name or "", test, field or kind.sort, descending, args.output, columns, reads)
 
 
 def nearest(word: str, known: Mapping[str, Any] | Sequence[str], what: str) -> str:
@@ -93,14 +104,15 @@ def run_get(options: Options, args: argparse.Namespace) -> int:
         from slinkytui.commands_watch import watch
 
         return asyncio.run(watch(options, query, args.timeout))
-    rows, ctx = asyncio.run(_rows(options, query.kind, args.timeout))
+    rows, ctx = asyncio.run(_rows(options, query, args.timeout))
     rows = named(rows, query.name, query.kind)
     sys.stdout.write(render(query.arrange(rows, ctx), query, ctx))
     return 0
 
 
-async def _rows(options: Options, kind: Kind, timeout_s: float) -> tuple[list[Any], Context]:
-    async with settled_engine(options, timeout_s, (kind.table,)) as engine:
+async def _rows(options: Options, query: Query, timeout_s: float) -> tuple[list[Any], Context]:
+    kind = query.kind
+    async with settled_engine(options, timeout_s, query.reads) as engine:
         begin(engine, kind)
         return list(engine.store.rows(kind.table).values()), Context(engine.clock.now(), engine.store)
 
@@ -132,7 +144,7 @@ def is_named(row_id: Any, name: str) -> bool:
 
 def arrange(rows: Sequence[Any], kind: Kind, field: str, ctx: Context, *, descending: bool = False) -> list[Any]:
     """Sorted by a field; unknown last in both directions, numbers as numbers."""
-    key = sort_key(kind.column(field))
+    key = Order(kind.column(field))
     keyed = sorted(((key(row, ctx), row) for row in rows), key=lambda pair: pair[0])
     known = [row for k, row in keyed if not k[1]]
     return (known[::-1] if descending else known) + [row for k, row in keyed if k[1]]

@@ -19,7 +19,7 @@ Write = Callable[[str], None]
 
 async def watch(options: Options, query: Query, timeout_s: float) -> int:
     """Print until interrupted. What is away at the start is an error, as without -w."""
-    async with settled_engine(options, timeout_s, (query.kind.table,)) as engine:
+    async with settled_engine(options, timeout_s, query.reads) as engine:
         begin(engine, query.kind)
         kind, store = query.kind, engine.store
         changes = store.watch((kind.table, Table.SOURCES, *kind.tables))

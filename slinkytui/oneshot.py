@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from slinkytui.backend.engine import Engine
 from slinkytui.backend.errors import ConfigError, NotAllowed, NotFound, SlinkyError, Unreachable
-from slinkytui.backend.kube.resources import WATCHED
 from slinkytui.backend.models import Source, Table
 from slinkytui.backend.options import Options
 from slinkytui.backend.slurm.tokens import claims, clean
 from slinkytui.kinds.text import span
 
 SLURM_TABLES = (Table.NODES, Table.GPUS, Table.JOBS, Table.PARTITIONS, Table.RESERVATIONS)
-KUBE_TABLES = (
-    Table.PODS, Table.KUBENODES, Table.EVENTS, Table.CONTROLLERS, Table.LOGINSETS, Table.RESTAPIS, Table.ACCOUNTINGS,
-    Table.TOKENS, Table.NAMESPACES, Table.OPERATORS,
-)  # fmt: skip
-"""Tables that nothing of Slurm goes into: a Slurm that is silent holds them up no more than it does kubectl."""
 _WORDS = {Table.KUBENODES: "nodes", Table.GPUS: "nodes", Table.OPERATORS: "leases"}
 OURS = (Table.PROBLEMS, Table.JOURNAL, Table.SOURCES, Table.CLUSTERS)
 """Tables that this program makes itself: true whatever answers."""
@@ -28,15 +22,15 @@ OURS = (Table.PROBLEMS, Table.JOURNAL, Table.SOURCES, Table.CLUSTERS)
 
 @asynccontextmanager
 async def settled_engine(
-    options: Options, settle_s: float = 30.0, tables: Iterable[Table] = tuple(Table)
+    options: Options, settle_s: float = 30.0, reads: Collection[Table] = frozenset(Table)
 ) -> AsyncIterator[Engine]:
-    """An engine whose sources have answered or failed: all of them, or those that these tables are made of."""
+    """An engine that reads these tables, and whose sources have answered or failed."""
     check_files(options)
-    engine = Engine(options)
+    engine = Engine(options, reads=reads)
     try:
         await engine.start()
         try:
-            await engine.settled(settle_s, slurm=any(t not in KUBE_TABLES for t in tables))
+            await engine.settled(settle_s)
         except TimeoutError:
             raise Unreachable(_waited_for(engine), hint="slinkytui doctor shows more") from None
         yield engine
@@ -65,7 +59,9 @@ def _waited_for(engine: Engine) -> str:
     if engine.access is not None and not waiting:
         names = {s.name for s in held}
         waiting = [
-            f"kubernetes/{r.plural} at {engine.access.server}" for r in WATCHED if f"kubernetes/{r.plural}" not in names
+            f"kubernetes/{r.plural} at {engine.access.server}"
+            for r in engine.watched
+            if f"kubernetes/{r.plural}" not in names
         ]
     waiting += [link.label for link in engine.clusters.links.values() if not link.tried.is_set()]
     return f"no answer in time from {', '.join(waiting[:3]) or 'the servers'}"

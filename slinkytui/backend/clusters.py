@@ -10,6 +10,7 @@ import base64
 import contextlib
 import logging
 import os
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from slinkytui.backend.clock import Clock
@@ -46,7 +47,15 @@ class Link:
 
 
 class Clusters:
-    def __init__(self, options: Options, facts: Store, clock: Clock, kube: KubeClient | None) -> None:
+    def __init__(
+        self,
+        options: Options,
+        facts: Store,
+        clock: Clock,
+        kube: KubeClient | None,
+        tables: Collection[Table] = tuple(Table),
+    ) -> None:
+        self._tables = tables
         self._options, self._facts, self._clock, self._kube = options, facts, clock, kube
         self.links: dict[str, Link] = {}
 
@@ -110,7 +119,7 @@ class Clusters:
     async def _run(self, link: Link, transport: Transport) -> None:
         try:
             client = await self._connect(link, transport)
-            link.poller = SlurmPoller(client, self._facts, self._clock, note=link.found)
+            link.poller = SlurmPoller(client, self._facts, self._clock, note=link.found, tables=self._tables)
             await link.poller.run()
         finally:
             with contextlib.suppress(OSError):

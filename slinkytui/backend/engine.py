@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from difflib import get_close_matches
 from typing import Any, Final
 
@@ -26,7 +26,7 @@ from slinkytui.backend.heap import give_back
 from slinkytui.backend.journal import Journal
 from slinkytui.backend.kube.access import Access, load
 from slinkytui.backend.kube.client import KubeClient
-from slinkytui.backend.kube.resources import BY_TABLE, WATCHED
+from slinkytui.backend.kube.resources import BY_TABLE, WATCHED, Resource
 from slinkytui.backend.kube.transport import KubeTransport
 from slinkytui.backend.kube.watch import Watcher
 from slinkytui.backend.models import Ask, Cluster, FleetNode, JobId, Key, NodeId, Plan, Row, RowId, Source, Table
@@ -42,6 +42,8 @@ _SAME: Final = (
     Table.OPERATORS,
 )  # fmt: skip
 """Tables that the readers see as the clients gave them."""
+POLLED: Final = (Table.NODES, Table.JOBS, Table.PARTITIONS, Table.RESERVATIONS)
+"""Tables that come from Slurm as they are."""
 _PAUSE_S: Final = 0.1
 _TRIM_S: Final = 20.0
 _LARGE: Final = 5_000
@@ -56,13 +58,21 @@ class _Switch(msgspec.Struct):
 
 
 class Engine:
-    def __init__(self, options: Options, clock: Clock | None = None) -> None:
+    """`reads` are the tables that somebody may ask for: others are not read at all. Slurm is found through Controllers
+    and RestApis, so where it is read, these are too."""
+
+    def __init__(
+        self, options: Options, clock: Clock | None = None, reads: Collection[Table] = frozenset(Table)
+    ) -> None:
         self.options = options
+        self._reads = frozenset(reads)
+        self._slurm = tuple(t for t in POLLED if t in reads)
+        self.watched: tuple[Resource, ...] = ()
         self.clock: Clock = clock or RealClock()
         self.facts, self.store = Store(), Store()
         self.access: Access | None = None
         self.kube: KubeClient | None = None
-        self.clusters = Clusters(options, self.facts, self.clock, None)
+        self.clusters = Clusters(options, self.facts, self.clock, None, self._slurm)
         self.journal = Journal(options.journal, self.clock, options.actor)
         self.rights = Rights(self.clusters, None, self.facts, self.clock, read_only=options.read_only)
         self._note = ""
@@ -97,14 +107,17 @@ class Engine:
         self.store.borrow(self.facts, _SAME)
         self.access = access
         self.kube = KubeClient(KubeTransport(access)) if access is not None else None
-        self.clusters = Clusters(self.options, self.facts, self.clock, self.kube)
+        self.clusters = Clusters(self.options, self.facts, self.clock, self.kube, self._slurm)
         self.rights = Rights(self.clusters, self.kube, self.facts, self.clock, read_only=self.options.read_only)
+        found = (Table.CONTROLLERS, Table.RESTAPIS) if self._slurm and not self.options.slurm else ()
+        self.watched = tuple(r for r in WATCHED if r.table in self._reads.union(found))
         if self.kube is not None and access is not None:
-            for resource in WATCHED:
+            for resource in self.watched:
                 scope = self.options.namespace if resource.namespaced else ""
                 watcher = Watcher(self.kube, resource, self.facts, self.clock, namespace=scope, note=access.server)
                 self._tasks.append(asyncio.create_task(watcher.run(), name=f"watch {resource.plural}"))
-        self.clusters.start_given()
+        if self._slurm:
+            self.clusters.start_given()
         self._tasks.append(asyncio.create_task(self._keep_joined(), name="join"))
 
     async def _look_away(self) -> None:
@@ -162,36 +175,32 @@ class Engine:
                 await server.greet()
             return self.hello()
 
-    async def settled(self, timeout_s: float = 30.0, *, slurm: bool = True) -> None:
-        """Wait until every source has answered or failed once and the picture shows it; for one-shot commands.
-
-        Without `slurm` only Kubernetes is waited for.
-        """
+    async def settled(self, timeout_s: float = 30.0) -> None:
+        """Wait until every source has answered or failed once and the picture shows it; for one-shot commands."""
         self._hurried = True
         try:
             async with asyncio.timeout(timeout_s):
-                while not self._is_settled(slurm):
+                while not self._is_settled():
                     await self._joined.wait()
                     self._joined.clear()
         finally:
             self._hurried = False
         await self._join()
 
-    def _is_settled(self, slurm: bool) -> bool:
+    def _is_settled(self) -> bool:
         sources = {
             k.name: s for k, s in self.store.rows(Table.SOURCES).items() if isinstance(s, Source) and isinstance(k, Key)
         }
         if self.access is not None:
-            names = [f"kubernetes/{r.plural}" for r in WATCHED]
+            names = [f"kubernetes/{r.plural}" for r in self.watched]
             if any(n not in sources or sources[n].state == "starting" for n in names):
                 return False
-            self.clusters.discover()
-        for link in self.clusters.links.values() if slurm else ():
+            if self._slurm:
+                self.clusters.discover()
+        for link in self.clusters.links.values():
             if not link.tried.is_set():
                 return False
-            if link.name and any(
-                f"slurm/{link.name}/{t}" not in sources for t in ("nodes", "jobs", "partitions", "reservations")
-            ):
+            if link.name and any(f"slurm/{link.name}/{t}" not in sources for t in self._slurm):
                 return False
         return True
 
@@ -203,7 +212,8 @@ class Engine:
             changes.wake.clear()
             began = self.clock.monotonic()
             changes.take()
-            self.clusters.discover()
+            if self._slurm:
+                self.clusters.discover()
             self.clusters.follow_upgrades()
             if not self._hurried:
                 await self._join()

@@ -38,7 +38,8 @@ class Column:
 
     `wide` columns are shown by `-o wide` and in wide terminals; of the others those with the highest `drop` leave
     first when room is short. `grow` takes the rest of the line. `token` colours the cell. A `live` column changes with
-    time alone.
+    time alone. `needs` are tables that only this value of a joined row comes from: a question that does not ask for it
+    need not read them.
     """
 
     title: str
@@ -53,6 +54,7 @@ class Column:
     token: Callable[[Any, Context], Token] | None = None
     json: bool = True
     live: bool = False
+    needs: tuple[Table, ...] = ()
 
     def cell(self, row: Any, ctx: Context) -> str:
         """The text of this column for a row; unknown is `–`."""

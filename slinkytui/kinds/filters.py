@@ -29,8 +29,16 @@ def compile_filter(text: str, kind: Kind) -> Test:
     return _Parser(text, kind).parse()
 
 
+def fields_of(text: str, kind: Kind) -> frozenset[str]:
+    """The fields that a filter looks at; a plain word looks at every column. Raises UsageError like the filter."""
+    parser = _Parser(text, kind)
+    parser.parse()
+    return frozenset(parser.fields)
+
+
 class _Parser:
     def __init__(self, text: str, kind: Kind) -> None:
+        self.fields: set[str] = set()
         self._kind = kind
         self._text = text
         self._tokens = _tokens(text)
@@ -84,12 +92,14 @@ class _Parser:
     def _term(self, text: str) -> Test:
         found = _COMPARE.match(text)
         if found is None:
+            self.fields.update(c.field for c in self._kind.columns)
             return _word(text, self._kind)
         column = self._kind.column(found["field"].replace("-", "_").lower())
         if column is None:
             near = difflib.get_close_matches(found["field"], self._kind.fields, 1, 0.4)
             hint = f"did you mean {near[0]}?" if near else f"fields: {', '.join(self._kind.fields)}"
             raise UsageError(f"filter: {self._kind.id} have no field {found['field']!r}", hint=hint)
+        self.fields.add(column.field)
         return _comparison(column, found["op"], found["value"].strip("\"'"), negate=bool(found["not"]))
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 
-from slinkytui.backend import FleetNode, Job, NodeId, RowId, Table, expand_hostlist, is_pending, is_running
+from slinkytui.backend import FleetNode, Job, NodeId, RowId, Table, expand_hostlist, is_pending, is_running, squeue_code
 from slinkytui.kinds.base import Column, Context, Kind, Line, Link, RowGroup, Section, Token
 from slinkytui.kinds.states import job_state
-from slinkytui.kinds.text import age, clock, memory, moment, rough, when
+from slinkytui.kinds.text import ago, clock, memory, moment, rough, when
 
 _WHY = {
     "Resources": "waits for free resources",
@@ -76,7 +77,7 @@ def why(row: Job, ctx: Context) -> str:
         return text + starts
     code = job_state(row).code
     if code in ("F", "NF", "OOM", "TO", "BF", "DL", "CA", "PR"):
-        ended = f", {age(row.end_time, ctx.now)} ago" if row.end_time else ""
+        ended = f", {ago(row.end_time, ctx.now)}" if row.end_time else ""
         if row.exit_signal:
             return f"signal {row.exit_signal}{ended}"
         return (
@@ -193,6 +194,24 @@ def _folded(group: RowGroup, rows: Sequence[Job], ctx: Context) -> dict[str, str
 
 _STATE_ORDER = {"R": 0, "CG": 1, "PD": 2, "F": 3, "CD": 4}
 
+
+def _order(row: Job, ctx: Context) -> float:
+    """Running first, then pending by priority, then what has ended, the newest first."""
+    stage = _stage(row.states)
+    if stage == "running":
+        return row.id.id - 3e12
+    if stage == "pending":
+        return -1e12 - (row.priority or 0)
+    return -float(row.end_time or 0)
+
+
+@lru_cache(4_096)
+def _stage(states: tuple[str, ...]) -> str:
+    """A hundred thousand jobs are in a handful of states."""
+    code = squeue_code(states)
+    return "running" if code in ("R", "CG", "CF", "S") else "pending" if code == "PD" else "ended"
+
+
 JOBS = Kind(
     id="jobs",
     title="Jobs",
@@ -229,7 +248,7 @@ JOBS = Kind(
         Column("HELD", "held", lambda r, c: r.hold),
         Column("ARRAY", "array", lambda r, c: r.id.id if r.id.task is not None or r.tasks else None),
         Column("COMMENT", "comment", lambda r, c: r.comment or None),
-        Column("ORDER", "priority_order", lambda r, c: order(r), json=False),
+        Column("ORDER", "priority_order", _order, json=False),
     ),
     links=(Link("nodes", "nodes", _nodes), Link("NodeSet", "nodesets", _nodesets)),
     verbs=("job.cancel", "job.hold", "job.release"),
@@ -245,13 +264,3 @@ JOBS = Kind(
     owner="nodesets",
     other="nodes",
 )
-
-
-def order(row: Job) -> float:
-    """Running first, then pending by priority, then what has ended, the newest first."""
-    code = job_state(row).code
-    if code in ("R", "CG", "CF", "S"):
-        return row.id.id - 3e12
-    if code == "PD":
-        return -1e12 - (row.priority or 0)
-    return -float(row.end_time or 0)

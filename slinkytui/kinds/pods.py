@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from slinkytui.backend import FleetNode, Key, Pod, RowId, Table
 from slinkytui.kinds.base import Column, Context, Kind, Line, Link, Section, Token
-from slinkytui.kinds.text import age, moment
+from slinkytui.kinds.text import age, ago, moment
 
 
 def status(row: Pod) -> str:
@@ -59,7 +59,7 @@ def _detail(row: Pod, ctx: Context) -> tuple[Section, ...]:
                 Line("addresses", f"pod {row.pod_ip or '–'}  host {row.host_ip or '–'}"),
                 Line("hostname", row.hostname or "–"),
                 Line("owner", f"{row.meta.owner_kind or '–'} {row.meta.owner_name}"),
-                Line("created", f"{moment(row.meta.created)} ({age(row.meta.created, ctx.now)} ago)"),
+                Line("created", f"{moment(row.meta.created)} ({ago(row.meta.created, ctx.now)})"),
                 *((Line("deleted", moment(row.meta.deleted), "warning"),) if row.meta.deleted else ()),
             ),
         ),

@@ -8,10 +8,10 @@ from slinkytui.kinds.base import Context
 
 
 def age(since: float | None, now: float) -> str:
-    """`4m`, `2h`, `3d`: two units where it matters below ten minutes, unknown `–`."""
+    """`20s`, `4m`, `2h05`, `3d`; unknown `–`. In few steps: a screen of new pods must not write a line a second."""
     if since is None or since <= 0:
         return "–"
-    return span(max(0.0, now - since))
+    return coarse(now - since)
 
 
 def span(seconds: float | None) -> str:
@@ -32,15 +32,20 @@ def span(seconds: float | None) -> str:
     return f"{s // 86_400}d"
 
 
-_STEPS = (1, 2, 5, 10, 20, 30, 60)
+def ago(since: float | None, now: float) -> str:
+    """`4m ago`, `just now`; unknown `–`."""
+    text = age(since, now)
+    return {"–": "–", "now": "just now"}.get(text, f"{text} ago")
+
+
+_STEPS = (30, 20, 10, 5, 2, 1)
 
 
 def coarse(seconds: float) -> str:
-    """An age in few steps, so that a quiet screen writes few bytes."""
-    for step in reversed(_STEPS):
-        if seconds >= step:
-            return span(seconds) if seconds >= 60 else f"{step}s"
-    return "now"
+    """A duration in few steps: seconds up to half a minute, then minutes."""
+    if seconds >= 60:
+        return f"{int(seconds) // 60}m" if seconds < 600 else span(seconds)
+    return next((f"{step}s" for step in _STEPS if seconds >= step), "now")
 
 
 def rough(seconds: float | None) -> str:

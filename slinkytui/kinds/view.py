@@ -7,6 +7,7 @@ follows what changed. A row whose value has changed keeps its place until `settl
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import compress
 from types import MappingProxyType
 from typing import Any, Final, overload
 
@@ -14,9 +15,9 @@ from sortedcontainers import SortedList
 
 from slinkytui.kinds.base import Context
 from slinkytui.kinds.filters import Test
-from slinkytui.kinds.order import UNKNOWN, SortKey, tie
+from slinkytui.kinds.order import UNKNOWN, Order, SortKey, by_value, tie
 
-_SLICE: Final = 1_000
+_SLICE: Final = 2_000
 
 
 class View(Sequence[Any]):
@@ -29,7 +30,7 @@ class View(Sequence[Any]):
     def __init__(
         self,
         rows: Mapping[Any, Any],
-        key: Callable[[Any, Context], SortKey],
+        key: Order,
         test: Test | None = None,
         *,
         descending: bool = False,
@@ -96,38 +97,40 @@ class View(Sequence[Any]):
 
     def build(self, ctx: Context) -> Iterator[None]:
         """Take all rows; yields between slices of a few milliseconds. The entries appear at the end."""
-        test, key, fold, ids = self._test, self._key, self._fold, list(self.rows)
-        runs: list[list[SortKey]] = []
-        placed, group_of = self._placed, self._group_of
+        ids = list(self.rows)
+        places: list[SortKey] = []
+        single: list[Any] = []
         for start in range(0, len(ids), _SLICE):
-            run: list[SortKey] = []
-            for row_id in ids[start : start + _SLICE]:
-                row = self.rows.get(row_id)
-                if row is None or (test is not None and not test(row, ctx)):
-                    continue
-                if fold is not None and fold(row) is not None:
-                    self._enter(row_id, row)
-                    continue  # its place depends on its group, which is not complete yet
-                group_of[row_id] = None
-                placed[row_id] = place = (*key(row, ctx), row_id)
-                run.append(place)
-            run.sort()
-            runs.append(run)
-            self.passing += len(run)
+            chunk, rows = self._alone(ids[start : start + _SLICE], ctx)
+            places += self._key.places(chunk, rows, ctx)
+            single += chunk
             yield
+        self._placed = dict(zip(single, places, strict=True))
+        yield
+        self._group_of.update(dict.fromkeys(single))
+        self.passing += len(single)
         grouped = [i for members in self._groups.values() for i in members]
         late = [where for e in (*self._groups, *grouped) if (where := self._place_of(e, ctx)) is not None]
-        placed.update((where[-1], where) for where in late)
-        runs.append(sorted(late))
-        # Two sorted runs behind each other are merged by one sort in linear time.
-        while len(runs) > 1:
-            for at in range(0, len(runs) - 1, 2):
-                runs[at].extend(runs[at + 1])
-                runs[at].sort()
-                yield
-            runs = runs[::2]
-        self._order = SortedList(runs[0])
+        self._placed.update((where[-1], where) for where in late)
+        places += late
+        yield from by_value(places)
+        self._order = SortedList(places)
         self._known = self._order.bisect_left(UNKNOWN)
+
+    def _alone(self, ids: list[Any], ctx: Context) -> tuple[list[Any], list[Any]]:
+        """Of these rows those that pass the filter and stand alone, with their ids; the others enter their groups, whose
+        places depend on rows that are still to come."""
+        test, rows = self._test, list(map(self.rows.get, ids))
+        if test is not None or not all(rows):
+            passing = [r is not None and (test is None or test(r, ctx)) for r in rows]
+            ids, rows = list(compress(ids, passing)), list(compress(rows, passing))
+        if self._fold is not None and any(groups := list(map(self._fold, rows))):
+            for row_id, row, group in zip(ids, rows, groups, strict=True):
+                if group is not None:
+                    self._enter(row_id, row)
+            alone = [group is None for group in groups]
+            ids, rows = list(compress(ids, alone)), list(compress(rows, alone))
+        return ids, rows
 
     def update(self, changed: Iterable[Any], ctx: Context, *, hold: bool = True) -> bool:
         """Take changed rows; with `hold` entries that are shown keep their places. True when anything has moved."""

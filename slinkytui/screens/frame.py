@@ -11,7 +11,7 @@ from slinkytui.backend import Cluster, Severity, Source, Table
 from slinkytui.kinds import KINDS
 from slinkytui.kinds.freshness import worst
 from slinkytui.kinds.tally import Tally
-from slinkytui.kinds.text import age, coarse
+from slinkytui.kinds.text import age, ago, coarse
 
 if TYPE_CHECKING:
     from slinkytui.app import SlinkyApp
@@ -59,7 +59,7 @@ def _needs_one(problem: Any) -> bool:
 def _freshness(word: str, sources: list[Source], now: float) -> Parts:
     quiet = worst(sources)
     if quiet is not None:
-        since = f"last answer {coarse(now - quiet.last_success)} ago" if quiet.last_success else "no answer yet"
+        since = f"last answer {ago(quiet.last_success, now)}" if quiet.last_success else "no answer yet"
         verb = "refused" if quiet.state == "refused" else "retrying"
         return [(f"   {word} ", "muted"), (f"✖ {since}, {verb}", "error")]
     polled = [s for s in sources if s.period_s is not None and s.last_success is not None]

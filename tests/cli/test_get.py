@@ -34,6 +34,7 @@ from slinkytui.backend import (
     Table,
     UsageError,
 )  # fmt: skip
+from slinkytui.backend.fleet.join import MADE_OF
 from slinkytui.backend.store import Store
 from slinkytui.cli import main
 from slinkytui.cli import settings as parsed
@@ -44,7 +45,6 @@ from slinkytui.kinds import KINDS
 from slinkytui.kinds.base import Context
 from slinkytui.kinds.render import as_object, inert
 from slinkytui.labels import compile_selector
-from slinkytui.oneshot import KUBE_TABLES
 from tests.lab.programs import program
 
 CTX = Context(1_800_000_000, Store())
@@ -62,13 +62,34 @@ class Nothing:
         raise AssertionError(f"looks into {table}")
 
 
+@pytest.mark.parametrize(
+    ("text", "reads"),
+    [
+        ("pods", {Table.PODS}),
+        ("jobs -f nodes>1", {Table.JOBS}),
+        ("nodes -f state~drain -o name", MADE_OF[Table.NODES]),
+        ("nodes -f gpus>0 -o name --sort reason", MADE_OF[Table.NODES]),
+        ("nodes -f jobs>0 -o name", MADE_OF[Table.NODES] | {Table.JOBS}),
+        ("nodes -f drain -o name", MADE_OF[Table.NODES] | {Table.JOBS}),
+        ("nodes -o name --sort=-jobs", MADE_OF[Table.NODES] | {Table.JOBS}),
+        ("nodes", MADE_OF[Table.NODES] | {Table.JOBS}),
+        ("nodes -o json -f state=idle", MADE_OF[Table.NODES] | {Table.JOBS}),
+        ("gpus -o name", MADE_OF[Table.GPUS]),
+        ("journal", {Table.JOURNAL}),
+    ],
+)
+def test_a_question_reads_what_it_is_about(text: str, reads: set[Table]) -> None:
+    assert query_of(asked(text)).reads == reads
+
+
 def test_rows_of_kubernetes_are_printed_without_slurm() -> None:
     """`get` does not wait for Slurm when it prints them."""
     rows: dict[str, Any] = {
         "pods": Pod(Key("a", "b"), Meta()), "kubenodes": KubeNode(Key("", "n"), Meta()),
         "controllers": Controller(Key("a", "c"), Meta()), "restapis": RestApi(Key("a", "r"), Meta(), Key("a", "c")),
     }  # fmt: skip
-    for kind in (k for k in KINDS.values() if k.table in KUBE_TABLES and k.id in rows):
+    for kind in (KINDS[name] for name in rows):
+        assert not {Table.NODES, Table.JOBS} & query_of(asked(kind.id)).reads
         assert as_object(rows[kind.id], kind, Context(0, Nothing()))
 
 

@@ -5,8 +5,9 @@ since when something is wrong.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from slinkytui.backend.fleet.facts import CORDON, Facts, Match, Placement, match, place
 from slinkytui.backend.models import (
@@ -22,9 +23,20 @@ from slinkytui.backend.models import (
     Problem,
     Severity,
     SlurmNode,
+    Table,
 )
 from slinkytui.backend.slurm.gres import GPU
 from slinkytui.backend.slurm.states import is_busy, is_down, is_drain, is_drained, is_draining, is_usable, node_word
+
+_BOTH: Final = frozenset((Table.NODES, Table.PODS, Table.KUBENODES, Table.NODESETS, Table.CONTROLLERS))
+MADE_OF: Final[Mapping[Table, frozenset[Table]]] = {
+    Table.NODES: _BOTH,
+    Table.NODESETS: _BOTH,
+    Table.GPUS: _BOTH | {Table.JOBS},
+    Table.PROBLEMS: frozenset(Table),
+}
+"""What joined rows are made of. Jobs on nodes and NodeSets are named by the columns that show them: they are by far the
+largest table."""
 
 
 @dataclass(frozen=True)

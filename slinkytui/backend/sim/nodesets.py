@@ -5,10 +5,11 @@ While somebody else holds the operator's lease only the pods are run.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Final
+
+import msgspec
 
 from slinkytui.backend.sim.kubelet import host_ip
 from slinkytui.backend.sim.kubelet import running as running_status
@@ -89,7 +90,7 @@ class NodeSets:
         info = {"namespace": key[0], "podName": key[1], "node": pod["spec"]["nodeName"], "nodeSetName": one.name}
         node = SimNode(
             _hostname(pod), one.cpus, one.memory_mib, one.gpu_type, [0] * one.gpus, (one.name,), since, (one.name, "all"),
-            json.dumps(info, separators=(",", ":")),
+            msgspec.json.encode(info).decode(),
         )  # fmt: skip
         self.slurm.register(node)
 

@@ -9,6 +9,7 @@ import base64
 import random
 import uuid
 from collections.abc import Callable
+from itertools import accumulate
 from typing import Any, Final
 
 from slinkytui.backend import crds
@@ -169,7 +170,7 @@ class World:
 
     def _make_job(self, now: float) -> SimJob:
         rng, sets = self.rng, [s for s in self.scenario.sets if s.nodes]
-        one = rng.choices(sets, [s.nodes for s in sets])[0]
+        one = rng.choices(sets, cum_weights=list(accumulate(s.nodes for s in sets)))[0]
         nodes = 1 if rng.random() < 0.8 else min(one.nodes, rng.choice((2, 2, 4, 8)))
         gpus = (rng.choice((1, 2, 4, 8)) if nodes == 1 else one.gpus) if one.gpus else 0
         gpus = min(gpus, one.gpus) * nodes

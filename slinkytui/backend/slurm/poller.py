@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -43,17 +43,26 @@ class _Poll:
 
 
 class SlurmPoller:
-    def __init__(self, client: SlurmClient, sink: Sink, clock: Clock, *, note: str = "") -> None:
+    def __init__(
+        self,
+        client: SlurmClient,
+        sink: Sink,
+        clock: Clock,
+        *,
+        note: str = "",
+        tables: Collection[Table] = tuple(Table),
+    ) -> None:
         self._client, self._sink, self._clock, self._note = client, sink, clock, note
         self._generation = 0
         self._states = JobStates(client, sink)
         self._touches: set[asyncio.Task[None]] = set()
-        self._polls = [
+        polls = [
             _Poll(Table.NODES, client.nodes, 5.0),
             _Poll(Table.JOBS, client.jobs, 5.0),
             _Poll(Table.PARTITIONS, client.partitions, 60.0),
             _Poll(Table.RESERVATIONS, client.reservations, 60.0),
         ]
+        self._polls = [p for p in polls if p.table in tables]
 
     async def run(self) -> None:
         """Poll until cancelled. An error is a stale source, never an end."""
@@ -170,7 +179,10 @@ class SlurmPoller:
         poll.touched = {i: g for i, g in poll.touched.items() if g > sent}
 
     async def _touch(self, row_id: RowId, generation: int) -> None:
-        poll = next(p for p in self._polls if p.table == (Table.JOBS if isinstance(row_id, JobId) else Table.NODES))
+        table = Table.JOBS if isinstance(row_id, JobId) else Table.NODES
+        poll = next((p for p in self._polls if p.table == table), None)
+        if poll is None:
+            return
         rows: list[Row] = []
         try:
             if isinstance(row_id, NodeId):

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from slinkytui.backend.models import Key, Row, RowId, Table
+from slinkytui.backend.models import JobId, Key, Row, RowId, Table
 from slinkytui.kinds.base import Column, Context
-from slinkytui.kinds.order import natural, sort_key
+from slinkytui.kinds.order import Order, natural
 from slinkytui.kinds.view import View
 
 
@@ -26,7 +26,7 @@ class _Nothing:
 
 
 CTX = Context(0.0, _Nothing())
-KEY = sort_key(Column("V", "value", lambda r, c: r.value))
+KEY = Order(Column("V", "value", lambda r, c: r.value))
 
 
 def _fold(row: Item) -> Hashable | None:
@@ -106,3 +106,22 @@ def test_a_group_stands_for_its_rows_until_it_is_opened() -> None:
 
 def test_natural_order() -> None:
     assert sorted(["gpu-10", "gpu-9", "gpu-1"], key=natural) == ["gpu-1", "gpu-9", "gpu-10"]
+
+
+JOB_IDS = st.builds(JobId, st.sampled_from("cd"), st.integers(0, 9), st.none() | st.integers(0, 3), st.none())
+VALUES = st.one_of(
+    st.lists(st.floats(allow_nan=False) | st.integers(-5, 5)),
+    st.lists(st.sampled_from(["gpu-9", "gpu-10", ""])),
+    st.lists(st.none() | st.booleans() | st.sampled_from(["a", "b2"]) | st.just(float("inf"))),
+    st.lists(st.tuples(st.sampled_from("ab")) | st.none()),
+)
+
+
+@given(
+    VALUES, st.lists(JOB_IDS | st.builds(Key, st.just(""), st.sampled_from(["n2", "n10"])), min_size=1), st.booleans()
+)
+def test_many_rows_are_placed_as_each_of_them_is(values: list[Any], ids: list[Any], alike: bool) -> None:
+    if alike:
+        ids = [i for i in ids if type(i) is type(ids[0])]
+    rows = [Item(ids[at % len(ids)], value, "") for at, value in enumerate(values)]
+    assert KEY.places([r.id for r in rows], rows, CTX) == [(*KEY(r, CTX), r.id) for r in rows]
