@@ -86,6 +86,7 @@ def parser() -> argparse.ArgumentParser:
     main_parser = _Parser(
         prog="slinkytui", description="Slurm on Kubernetes from a terminal.", parents=[shared], allow_abbrev=False
     )
+    _daemon_options(main_parser)
     commands = main_parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
     get = commands.add_parser("get", parents=[shared], help="print a kind", allow_abbrev=False)
     get.add_argument("kind", metavar="KIND")
@@ -120,6 +121,33 @@ def parser() -> argparse.ArgumentParser:
     completion.add_argument("shell", choices=("bash", "zsh", "fish"))
     commands.add_parser("version", parents=[shared], help="print the version", allow_abbrev=False)
     return main_parser
+
+
+def _daemon_options(main_parser: _Parser) -> None:
+    group = main_parser.add_argument_group("operator")
+    group.add_argument("--daemon", action="store_true", help="run as the operator of a cluster, without a screen")
+    group.add_argument(
+        "--leader-elect", action=argparse.BooleanOptionalAction, default=True, help="write only while the lease is held"
+    )
+    group.add_argument("--lease-namespace", default="slinky", metavar="NS", help="where the lease is (default: slinky)")
+    group.add_argument("--take-over", action="store_true", help="start beside another operator's live lease")
+    group.add_argument("--nodeset-workers", type=_count, default=4, metavar="N", help="NodeSets worked on at a time")
+    group.add_argument("--health", default="", metavar="ADDR", help="serve /healthz and /readyz on HOST:PORT")
+    group.add_argument("--metrics", default="", metavar="ADDR", help="serve /metrics on HOST:PORT")
+    group.add_argument("--socket", default="", metavar="PATH", help="a unix socket for consoles (--attach)")
+    group.add_argument(
+        "--propagated-node-conditions", default="", metavar="TYPES",
+        help="node conditions whose texts become a cordoned node's drain reason, like DiskPressure,Gpu",
+    )  # fmt: skip
+    group.add_argument(
+        "--create-on-cordoned-nodes", action="store_true", help="daemon NodeSets: new workers on cordoned nodes too"
+    )
+
+
+def _count(text: str) -> int:
+    if not text.isdigit() or not 1 <= int(text) <= 1_000:
+        raise argparse.ArgumentTypeError("wants a number from 1 to 1000")
+    return int(text)
 
 
 def _speed(text: str) -> float:
@@ -301,6 +329,10 @@ def _dispatch(args: argparse.Namespace) -> int:
         from slinkytui.commands_doctor import run_doctor
 
         return run_doctor(options(args), args)
+    if args.daemon:
+        from slinkytui.daemon import run_daemon
+
+        return run_daemon(options(args), args)
     check_keymap(args.keys, where["keys"])
     from slinkytui.console import run_console
 

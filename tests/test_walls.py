@@ -70,6 +70,46 @@ FORBIDDEN = [
         ("slinkytui.backend.kube", "slinkytui.backend.actions", "slinkytui.backend.engine", "httpx", "aiohttp"),
     ),
     (
+        "backend/controllers/runtime",
+        (
+            *(
+                f"slinkytui.backend.{name}"
+                for name in (
+                    "actions",
+                    "crds",
+                    "engine",
+                    "fleet",
+                    "http",
+                    "kube",
+                    "models",
+                    "sim",
+                    "slurm",
+                    "store",
+                )
+            ),
+            "slinkytui.backend.controllers.nodeset",
+            "slinkytui.backend.controllers.leases",
+            "slinkytui.backend.controllers.recorder",
+            "slinkytui.backend.controllers.gated",
+            "aiohttp",
+            "httpx",
+            "kubernetes",
+            "msgspec",
+            "pydantic",
+        ),
+    ),
+    (
+        "backend/controllers/objects",
+        (
+            *(f"slinkytui.backend.{name}" for name in ("clock", "engine", "fleet", "kube", "models", "sim", "slurm", "store")),
+            "slinkytui.backend.controllers.nodeset",
+            "slinkytui.backend.controllers.runtime",
+            "asyncio",
+            "time",
+        ),
+    ),
+    ("backend/crds", ("slinkytui.backend.controllers", "slinkytui.backend.kube", "slinkytui.backend.sim", "asyncio", "time")),
+    (
         "backend/sim",
         (
             "slinkytui.backend.kube",

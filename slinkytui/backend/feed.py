@@ -28,6 +28,7 @@ from slinkytui.backend.models import (
     Accounting,
     Cluster,
     Controller,
+    Decided,
     Event,
     FleetNode,
     FleetNodeSet,
@@ -78,6 +79,7 @@ TYPES: Final[dict[Table, tuple[type[Row], Any]]] = {
     Table.TOKENS: (Token, Key),
     Table.OPERATORS: (Operator, Key),
     Table.JOURNAL: (JournalEntry, Key),
+    Table.DECISIONS: (Decided, Key),
 }
 """Row and id type of each table that can be subscribed to."""
 

@@ -61,6 +61,15 @@ class KubeClient:
             raise SlinkyError(f"{what}: the answer is no object")
         return found
 
+    async def create(self, resource: Resource, namespace: str, body: Any) -> dict[str, Any]:
+        """Make an object. Raises AlreadyExists, or the server's refusal with its own words."""
+        meta = body["metadata"]
+        what = f"{resource.kind} {namespace + '/' if namespace else ''}{meta.get('name') or meta.get('generateName')}"
+        query: Query = (("fieldManager", MANAGER),)
+        return dict(
+            msgspec.json.decode(await self.call("POST", resource.path(namespace), what, query=query, body=body))
+        )
+
     async def patch(
         self, resource: Resource, namespace: str, name: str, body: Any, *,
         kind: Literal["merge", "json", "strategic", "apply"] = "merge", sub: str = "", force: bool = False,

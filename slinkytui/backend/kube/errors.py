@@ -16,6 +16,11 @@ class Gone(KubeError):
 class TooMany(KubeError):
     """429: a budget or a rate limit; worth a later try."""
 
+    by_budget: bool = False
+    """A disruption budget refused an eviction; else the server has too much to do."""
+    retry_after: float = 1.0
+    """Seconds after which the server wants to be asked again."""
+
 
 class Status(msgspec.Struct):
     message: str | None = ""
@@ -42,7 +47,12 @@ def classify(what: str, status: int, body: bytes) -> SlinkyError:
     if status == 410:
         return Gone(f"{what}: too old", status=status, reason=reason, detail=message)
     if status == 429:
-        return TooMany(f"{what}: refused for now", status=status, reason=reason, detail=message, retryable=True)
+        refused = TooMany(f"{what}: refused for now", status=status, reason=reason, detail=message, retryable=True)
+        details = found.details or {}
+        refused.by_budget = '"DisruptionBudget"' in msgspec.json.encode(details.get("causes")).decode()
+        after = details.get("retryAfterSeconds")
+        refused.retry_after = float(after) if isinstance(after, int | float) and after > 0 else 1.0
+        return refused
     if status in (502, 503, 504):
         return Unreachable(f"{what}: the API server is not ready", detail=message)
     if 400 <= status < 500:

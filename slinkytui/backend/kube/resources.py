@@ -29,6 +29,8 @@ class Resource:
     row: Callable[[Any], Row] | None = None
     fields: str = ""
     """A field selector: only these objects are looked at."""
+    labels: str = ""
+    """A label selector, likewise."""
     optional: bool = False
     """Nice to have: a server that has it not or refuses it is no problem."""
 
@@ -86,6 +88,22 @@ LEASES: Final = Resource(
 )  # fmt: skip
 """Only the operator's own lock: every node has a lease too, and renews it."""
 SECRETS: Final = Resource("secrets", "Secret")
+
+
+def _whole(plural: str, kind: str, table: Table, group: str = "", version: str = "v1", labels: str = "") -> Resource:
+    return Resource(plural, kind, group, version, table=table, struct=msgspec.Raw, row=wire.manifest_row, labels=labels)
+
+
+NODESET_OBJECTS: Final = _whole("nodesets", "NodeSet", Table.NODESET_OBJECTS, SLINKY, "v1beta1")
+CONTROLLER_OBJECTS: Final = _whole("controllers", "Controller", Table.CONTROLLER_OBJECTS, SLINKY, "v1beta1")
+REVISIONS: Final = _whole("controllerrevisions", "ControllerRevision", Table.REVISIONS, "apps")
+_WORKERS: Final = "app.kubernetes.io/name=slurmd"
+CLAIMS: Final = _whole("persistentvolumeclaims", "PersistentVolumeClaim", Table.CLAIMS, labels=_WORKERS)
+SERVICES: Final = _whole("services", "Service", Table.SERVICES)
+BUDGETS: Final = _whole("poddisruptionbudgets", "PodDisruptionBudget", Table.BUDGETS, "policy")
+CONFIGMAPS: Final = _whole("configmaps", "ConfigMap", Table.CONFIGMAPS, labels=_WORKERS)
+OPERATED: Final = (NODESET_OBJECTS, CONTROLLER_OBJECTS, REVISIONS, CLAIMS, SERVICES, BUDGETS, CONFIGMAPS)
+"""What the operator reads whole, besides the rows that every engine reads."""
 WATCHED: Final = (
     CONTROLLERS,
     RESTAPIS,
@@ -100,4 +118,4 @@ WATCHED: Final = (
     LEASES,
 )
 BY_TABLE: Final = {r.table: r for r in WATCHED}
-DECODERS: Final = {r.plural: msgspec.json.Decoder(r.struct) for r in WATCHED if r.struct is not None}
+DECODERS: Final = {r.table: msgspec.json.Decoder(r.struct) for r in (*WATCHED, *OPERATED) if r.struct is not None}

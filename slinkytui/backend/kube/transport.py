@@ -24,7 +24,8 @@ class KubeTransport:
 
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None:
-            connector = aiohttp.TCPConnector(ssl=self.access.tls, limit=32)
+            # Watches hold a connection each, and a request that waits for one runs into its connect time-out.
+            connector = aiohttp.TCPConnector(ssl=self.access.tls, limit=512)
             self._session = aiohttp.ClientSession(connector=connector, read_bufsize=2**21, trust_env=True)
         return self._session
 

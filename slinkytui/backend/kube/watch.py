@@ -80,8 +80,9 @@ class Watcher:
             raise ValueError(f"{resource.plural} feed no table")
         self._client, self._resource, self._sink, self._clock = client, resource, sink, clock
         self._table, self._row, self._namespace = resource.table, resource.row, namespace
-        self._only: Query = (("fieldSelector", resource.fields),) if resource.fields else ()
-        self._decode = DECODERS[resource.plural]
+        wanted = (("fieldSelector", resource.fields), ("labelSelector", resource.labels))
+        self._only: Query = tuple((name, text) for name, text in wanted if text)
+        self._decode = DECODERS[resource.table]
         self._source = Source(f"kubernetes/{resource.plural}", "starting", note=note)
         self._failures = 0
         """In a row, until a watch has answered: a list that works does not mend a watch that fails."""

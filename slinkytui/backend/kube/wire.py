@@ -20,6 +20,7 @@ from slinkytui.backend.models import (
     KubeNode,
     Labels,
     LoginSet,
+    Manifest,
     Meta,
     Namespace,
     NodeSet,
@@ -45,6 +46,7 @@ class WireOwner(Wire):
 
 class WireMeta(Wire):
     name: str = ""
+    generate_name: str = ""
     namespace: str = ""
     uid: str = ""
     resource_version: str = ""
@@ -104,6 +106,19 @@ def meta_row(m: WireMeta) -> Meta:
     )  # fmt: skip
 
 
+class _WithMeta(Wire):
+    metadata: WireMeta
+
+
+_with_meta = msgspec.json.Decoder(_WithMeta)
+
+
+def manifest_row(raw: msgspec.Raw) -> Manifest:
+    """A whole object as a row."""
+    meta = _with_meta.decode(raw).metadata
+    return Manifest(key(meta), meta_row(meta), bytes(raw))
+
+
 def key(m: WireMeta) -> Key:
     return Key(intern(m.namespace), m.name)
 
@@ -145,7 +160,39 @@ class WireContainer(Wire):
     state: WireStates | None = None
 
 
+class WireField(Wire):
+    key: str = ""
+    values: list[str] | None = None
+
+
+class WireTerm(Wire):
+    match_fields: list[WireField] | None = None
+
+
+class WireRequired(Wire):
+    node_selector_terms: list[WireTerm] | None = None
+
+
+class WireNodeAffinity(Wire):
+    required_during_scheduling_ignored_during_execution: WireRequired | None = None
+
+
+class WireAffinity(Wire):
+    node_affinity: WireNodeAffinity | None = None
+
+
+class WireClaim(Wire):
+    claim_name: str = ""
+
+
+class WireVolume(Wire):
+    name: str = ""
+    persistent_volume_claim: WireClaim | None = None
+
+
 class WirePodSpec(Wire):
+    affinity: WireAffinity | None = None
+    volumes: list[WireVolume] | None = None
     node_name: str | None = ""
     hostname: str | None = ""
     subdomain: str | None = ""
@@ -182,6 +229,17 @@ def _container(c: WireContainer, init: bool) -> ContainerState:
     )  # fmt: skip
 
 
+def _pinned(spec: WirePodSpec) -> str:
+    """The single node of a required match on metadata.name, or ""."""
+    node = spec.affinity.node_affinity if spec.affinity else None
+    required = node.required_during_scheduling_ignored_during_execution if node else None
+    for term in (required.node_selector_terms or ()) if required else ():
+        for found in term.match_fields or ():
+            if found.key == "metadata.name" and found.values and len(found.values) == 1:
+                return intern(found.values[0])
+    return ""
+
+
 def pod_row(w: WirePod) -> Pod:
     spec, status = w.spec or WirePodSpec(), w.status or WirePodStatus()
     return Pod(
@@ -190,6 +248,9 @@ def pod_row(w: WirePod) -> Pod:
         when(status.start_time), condition_rows(status.conditions),
         tuple(_container(c, True) for c in status.init_container_statuses or ())
         + tuple(_container(c, False) for c in status.container_statuses or ()),
+        _pinned(spec),
+        tuple((v.name, v.persistent_volume_claim.claim_name) for v in spec.volumes or () if v.persistent_volume_claim),
+        intern(w.metadata.generate_name),
     )  # fmt: skip
 
 

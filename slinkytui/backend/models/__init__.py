@@ -1,6 +1,7 @@
 """Frozen domain types, shared by every layer. Imports nothing of ours but itself."""
 
 from slinkytui.backend.models.base import INFINITE, Row, Table
+from slinkytui.backend.models.decision import Because, Decided, Did
 from slinkytui.backend.models.fleet import (
     Cluster,
     FleetNode,
@@ -22,6 +23,7 @@ from slinkytui.backend.models.kube import (
     KubeNode,
     Labels,
     LoginSet,
+    Manifest,
     Meta,
     Namespace,
     NodeSet,
@@ -48,13 +50,16 @@ __all__ = [
     "INFINITE",
     "Accounting",
     "Ask",
+    "Because",
     "Blast",
     "Budget",
     "Cluster",
     "Condition",
     "ContainerState",
     "Controller",
+    "Decided",
     "Diag",
+    "Did",
     "Event",
     "FleetNode",
     "FleetNodeSet",
@@ -70,6 +75,7 @@ __all__ = [
     "Labels",
     "License",
     "LoginSet",
+    "Manifest",
     "Meta",
     "Namespace",
     "NodeId",

@@ -38,6 +38,14 @@ class Table(StrEnum):
     TOKENS = "tokens"
     OPERATORS = "operators"
     JOURNAL = "journal"
+    DECISIONS = "decisions"
+    NODESET_OBJECTS = "nodeset-objects"
+    CONTROLLER_OBJECTS = "controller-objects"
+    REVISIONS = "revisions"
+    CLAIMS = "claims"
+    SERVICES = "services"
+    BUDGETS = "budgets"
+    CONFIGMAPS = "configmaps"
 
 
 INFINITE: Final = float("inf")

@@ -26,6 +26,14 @@ class Meta(Row, frozen=True):
     finalizers: tuple[str, ...] = ()
 
 
+class Manifest(Row, frozen=True):
+    """A whole object, as the server gave it: for resources of which there are few and every field counts."""
+
+    id: Key
+    meta: Meta
+    body: bytes
+
+
 class Condition(Row, frozen=True):
     type: str
     status: str
@@ -49,6 +57,8 @@ class ContainerState(Row, frozen=True):
 
 
 class Pod(Row, frozen=True):
+    """`pinned` is the one node that a required affinity names; `claims` are volume name and claim name."""
+
     id: Key
     meta: Meta
     phase: str = ""
@@ -62,6 +72,10 @@ class Pod(Row, frozen=True):
     started: int | None = None
     conditions: tuple[Condition, ...] = ()
     containers: tuple[ContainerState, ...] = ()
+    pinned: str = ""
+    claims: tuple[tuple[str, str], ...] = ()
+    base: str = ""
+    """metadata.generateName."""
 
 
 class KubeNode(Row, frozen=True):

@@ -65,6 +65,7 @@ class World:
         self.kubelet = Kubelet(self.objects, self.recorder)
         self.settings = Settings()
         self.settings.listen("pods.delay", self._slow_pods)
+        self.settings.listen("speed", self._speed)
         chance = random.Random(seed)
         self._slurm_door = Faulty("slurm", self.rest.handle, self.settings, chance, sleep)
         self._kube_door = Faulty("kube", self.kube.handle, self.settings, chance, sleep)
@@ -97,7 +98,7 @@ class World:
 
     def _build(self) -> None:
         sc, ns = self.scenario, self.scenario.namespace
-        for name in dict.fromkeys(("default", "kube-system", ns)):
+        for name in dict.fromkeys(("default", "kube-system", "slinky", ns)):
             self._put("", "namespaces", {"metadata": {"name": name, "labels": {"kubernetes.io/metadata.name": name}},
                                          "spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}})  # fmt: skip
         for definition in crds.DEFINITIONS:
@@ -271,6 +272,9 @@ class World:
             ):
                 self.slurm.register(node)
                 self.slurm.update_node(node.name, "RESUME", "", "root")
+
+    def _speed(self, speed: float) -> None:
+        self.nodesets.speed = speed
 
     def _slow_pods(self, seconds: float) -> None:
         self.kubelet.delay_s = self.nodesets.delay_s = max(0.0, seconds)

@@ -24,6 +24,8 @@ from slinkytui.backend.slurm.jobstates import JobStates
 SHARE: Final = 0.2
 """Of the server's time: a list that takes 2 s is asked for every 10 s at most."""
 MOST_S: Final = 120.0
+_SINGLY: Final = 16
+"""Up to so many nodes are read one by one after a write."""
 RETRY_S: Final = (1.0, 2.0, 5.0, 10.0, 20.0)
 
 log = logging.getLogger(__name__)
@@ -40,6 +42,8 @@ class _Poll:
     touched: dict[RowId, int] = field(default_factory=dict)
     failures: int = 0
     rounds: int = 0
+    quick_s: float | None = None
+    took_s: float = 0.0
 
 
 class SlurmPoller:
@@ -77,6 +81,14 @@ class SlurmPoller:
         for poll in self._polls:
             poll.wake.set()
 
+    def hasten(self, table: Table, period_s: float | None) -> None:
+        """Ask for a list more often for now, within our share of the server's time; None: as usual again."""
+        for poll in self._polls:
+            if poll.table == table and poll.quick_s != period_s:
+                poll.quick_s = period_s
+                if period_s is not None:
+                    poll.wake.set()
+
     def touch(self, ids: Iterable[RowId]) -> None:
         """Read these nodes and jobs at once, after a write."""
         self._generation += 1
@@ -84,6 +96,18 @@ class SlurmPoller:
             task = asyncio.create_task(self._touch(row_id, self._generation), name=f"touch {row_id}")
             self._touches.add(task)
             task.add_done_callback(self._touches.discard)
+
+    async def reread(self, names: Collection[str]) -> None:
+        """Read these nodes now, after a write; many of them in one list. What cannot be read comes with the next poll."""
+        self._generation += 1
+        if len(names) <= _SINGLY:
+            ids = [NodeId(self._client.cluster, name) for name in names]
+            await asyncio.gather(*(self._touch(i, self._generation) for i in ids))
+            return
+        for poll in self._polls:
+            if poll.table == Table.NODES:
+                poll.last_update = None
+                await self._round(poll)
 
     async def _loop(self, poll: _Poll) -> None:
         while True:
@@ -95,7 +119,10 @@ class SlurmPoller:
                 log.exception("polling %s", poll.table)
                 self._failed(poll, SlinkyError(f"internal error while reading {poll.table}", detail=repr(error)))
             pause = RETRY_S[min(poll.failures, len(RETRY_S)) - 1] if poll.failures else poll.source.period_s
-            await self._pause(poll, pause or poll.period_s)
+            pause = pause or poll.period_s
+            if poll.quick_s is not None and not poll.failures:
+                pause = min(pause, max(poll.quick_s, poll.took_s / SHARE))
+            await self._pause(poll, pause)
 
     async def _pause(self, poll: _Poll, seconds: float) -> None:
         """Wait for the next round. A list of jobs that takes long is followed by its states meanwhile."""
@@ -135,7 +162,7 @@ class SlurmPoller:
         except SlinkyError as error:
             self._failed(poll, error)
             return
-        took = self._clock.monotonic() - began
+        took = poll.took_s = self._clock.monotonic() - began
         poll.failures = 0
         poll.rounds += 1
         rows = poll.source.rows if listing.unchanged else len(listing.rows)

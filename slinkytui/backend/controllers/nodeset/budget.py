@@ -1,0 +1,36 @@
+"""How many workers may be away at a time. Pure."""
+
+from __future__ import annotations
+
+from slinkytui.backend.controllers.nodeset.identity import slurm_name
+from slinkytui.backend.controllers.nodeset.order import ready_since
+from slinkytui.backend.controllers.nodeset.world import SlurmSide
+from slinkytui.backend.models import Pod
+from slinkytui.backend.slurm.states import is_down
+
+
+def most_away(limit: int | str, total: int) -> int:
+    """maxUnavailable over a total: percentages round up, what cannot be read is 1; 0 lets nobody go."""
+    if isinstance(limit, str):
+        number, sign, rest = limit.partition("%")
+        if not number.isascii() or not number.isdigit() or rest:
+            return 1
+        limit = -(-int(number) * total // 100) if sign else int(number)
+    return max(0, min(limit, total))
+
+
+def is_healthy(pod: Pod) -> bool:
+    """Running, ready and not on its way out."""
+    return pod.phase == "Running" and ready_since(pod) is not None and pod.meta.deleted is None
+
+
+def is_available(pod: Pod, nodeset: str, slurm: SlurmSide, min_ready_s: int, now: float) -> bool:
+    """Healthy for long enough, and Slurm does not say otherwise: a pod may be ready while its node is invalid or down.
+
+    While Slurm is unknown its last word counts.
+    """
+    since = ready_since(pod)
+    if not is_healthy(pod) or since is None or now - since < min_ready_s:
+        return False
+    node = slurm.nodes.get(slurm_name(pod, nodeset))
+    return node is not None and not is_down(node.states)

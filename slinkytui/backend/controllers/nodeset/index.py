@@ -1,0 +1,135 @@
+"""The facts of all clusters, arranged by what a NodeSet's pass asks for. Kept between passes; made anew when they change."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from slinkytui.backend.controllers.nodeset.identity import slurm_name
+from slinkytui.backend.controllers.nodeset.world import SlurmSide
+from slinkytui.backend.fleet.facts import place
+from slinkytui.backend.models import Job, JobId, Key, NodeId, Pod, RowId, SlurmNode, Source, Table
+from slinkytui.backend.slurm.hostlist import HostlistError, expand
+from slinkytui.backend.slurm.states import holds_node
+from slinkytui.backend.store import Store
+
+SLINKY_OWNER: Final = "NodeSet"
+
+
+class Index:
+    """`note` tells what has changed; what is asked for is then made anew, once."""
+
+    def __init__(self, facts: Store) -> None:
+        self._facts = facts
+        self._stale: set[Table] = set(Table)
+        self._by_owner: dict[str, dict[Key, Pod]] = {}
+        self._names: dict[str, dict[str, tuple[Pod, str]]] = {}
+        """Slurm names by namespace: the pod, and its NodeSet's name."""
+        self._nodes: dict[str, dict[str, SlurmNode]] = {}
+        self._jobs: dict[str, dict[str, tuple[Job, ...]]] = {}
+        self._absent: dict[str, dict[str, float]] = defaultdict(dict)
+        self._listed: dict[str, float] = {}
+
+    def note(self, tables: Iterable[Table]) -> None:
+        self._stale.update(tables)
+
+    def pods_of(self, owner_uid: str) -> tuple[Pod, ...]:
+        self._fresh_pods()
+        return tuple(self._by_owner.get(owner_uid, {}).values())
+
+    def taken(self, namespace: str, besides_uid: str) -> dict[str, str]:
+        """Slurm names that live pods of other NodeSets hold, with the pod's name."""
+        self._fresh_pods()
+        return {
+            name: pod.id.name for name, (pod, _) in self._names.get(namespace, {}).items()
+            if pod.meta.owner_uid != besides_uid and pod.meta.deleted is None
+        }  # fmt: skip
+
+    def nodeset_of(self, node: NodeId, clusters: Mapping[str, tuple[str, ...]]) -> list[Key]:
+        """The NodeSets with a pod of this Slurm name; `clusters` gives the namespaces of each cluster."""
+        self._fresh_pods()
+        out = []
+        for namespace in clusters.get(node.cluster, ()):
+            found = self._names.get(namespace, {}).get(node.name)
+            if found is not None:
+                out.append(Key(namespace, found[1]))
+        return out
+
+    def _fresh_pods(self) -> None:
+        if Table.PODS not in self._stale:
+            return
+        self._stale.discard(Table.PODS)
+        by_owner: dict[str, dict[Key, Pod]] = defaultdict(dict)
+        names: dict[str, dict[str, tuple[Pod, str]]] = defaultdict(dict)
+        for pod in self._facts.rows(Table.PODS).values():
+            if isinstance(pod, Pod) and pod.meta.owner_kind == SLINKY_OWNER:
+                by_owner[pod.meta.owner_uid][pod.id] = pod
+                name = slurm_name(pod, pod.meta.owner_name)
+                if name:
+                    names[pod.id.namespace][name] = (pod, pod.meta.owner_name)
+        self._by_owner, self._names = dict(by_owner), dict(names)
+
+    def slurm(self, cluster: str, *, expected: bool, why: str, wanted: Iterable[str]) -> SlurmSide:
+        """A cluster as it was last seen. `why`: it has no client, for this reason; `wanted` are names that are missed."""
+        if Table.NODES in self._stale:
+            self._stale.discard(Table.NODES)
+            nodes: dict[str, dict[str, SlurmNode]] = defaultdict(dict)
+            for row_id, row in self._facts.rows(Table.NODES).items():
+                if isinstance(row_id, NodeId) and isinstance(row, SlurmNode):
+                    nodes[row_id.cluster][row_id.name] = row
+            self._nodes = dict(nodes)
+        if Table.JOBS in self._stale:
+            self._stale.discard(Table.JOBS)
+            self._jobs = self._placed()
+        listed, trouble, since = self._sources(cluster)
+        mine = self._nodes.get(cluster, {})
+        if listed is not None and listed != self._listed.get(cluster):
+            self._listed[cluster] = listed
+            held = self._absent[cluster]
+            self._absent[cluster] = {n: held.get(n, listed) for n in (*held, *wanted) if n not in mine}
+        else:
+            for name in wanted:
+                if name not in mine and listed is not None:
+                    self._absent[cluster].setdefault(name, listed)
+        return SlurmSide(
+            cluster=cluster, nodes=mine, jobs=self._jobs.get(cluster, {}), why=why or trouble, since=since,
+            absent=self._absent[cluster], expected=expected, listed=listed,
+        )  # fmt: skip
+
+    def _placed(self) -> dict[str, dict[str, tuple[Job, ...]]]:
+        out: dict[str, dict[str, tuple[Job, ...]]] = defaultdict(dict)
+        rows = self._facts.rows(Table.JOBS).values()
+        for node, placements in place(r for r in rows if isinstance(r, Job)).items():
+            out[node.cluster][node.name] = tuple(p.job for p in placements)
+        return dict(out)
+
+    def _sources(self, cluster: str) -> tuple[float | None, str, float | None]:
+        """When the last whole list of nodes was read, what is wrong with the sources, and since when."""
+        held = {
+            t: s for t in ("nodes", "jobs")
+            if isinstance(s := self._facts.get(Table.SOURCES, Key("", f"slurm/{cluster}/{t}")), Source)
+        }  # fmt: skip
+        for table in ("nodes", "jobs"):
+            source = held.get(table)
+            if source is None or source.last_success is None:
+                return None, f"the {table} of Slurm cluster {cluster or '?'} have not been read yet", None
+            if source.state != "live":
+                return held["nodes"].last_success, f"slurm/{cluster}/{table}: {source.error}", source.last_success
+            if source.error:
+                # Records that could not be read: a list with holes proves nobody's absence.
+                return None, "", None
+        return held["nodes"].last_success, "", None
+
+
+def nodes_of_jobs(facts: Store, changed: Iterable[RowId]) -> set[NodeId]:
+    """The nodes of jobs that have changed."""
+    out: set[NodeId] = set()
+    for row_id in changed:
+        job = facts.get(Table.JOBS, row_id) if isinstance(row_id, JobId) else None
+        if isinstance(job, Job) and job.nodes and holds_node(job.states):
+            try:
+                out.update(NodeId(job.id.cluster, name) for name in expand(job.nodes, limit=100_000))
+            except HostlistError:
+                continue
+    return out

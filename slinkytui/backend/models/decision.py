@@ -1,0 +1,36 @@
+"""What a controller last decided about an object, why, and what came of it: for `explain` and the Operator screen."""
+
+from __future__ import annotations
+
+from slinkytui.backend.models.base import Row
+from slinkytui.backend.models.ids import Key
+
+
+class Because(Row, frozen=True):
+    """One reason. `subject` names a pod or a node, "" is the object itself; `since` Unix seconds; `waits`: it is
+    what is waited for."""
+
+    subject: str
+    text: str
+    since: float | None = None
+    waits: bool = False
+
+
+class Did(Row, frozen=True):
+    """One act in words, and the server's refusal if there was one."""
+
+    text: str
+    error: str = ""
+
+
+class Decided(Row, frozen=True):
+    """The last pass of a controller over an object. `id` is its key, `again_s` when it looks again at the latest."""
+
+    id: Key
+    controller: str
+    at: float
+    did: tuple[Did, ...] = ()
+    why: tuple[Because, ...] = ()
+    again_s: float | None = None
+    error: str = ""
+    reconcile: str = ""

@@ -1,0 +1,219 @@
+"""The operator: an engine's eyes, the controllers, and the lease without which nothing is written."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from slinkytui.backend.clock import Clock
+from slinkytui.backend.controllers.gated import GatedTransport, put_off
+from slinkytui.backend.controllers.leases import KubeLease, identity
+from slinkytui.backend.controllers.nodeset.controller import Clients, NodeSetController, Settings
+from slinkytui.backend.controllers.recorder import KubeEvents
+from slinkytui.backend.controllers.runtime.controller import Controller
+from slinkytui.backend.controllers.runtime.events import Recorder
+from slinkytui.backend.controllers.runtime.gate import Alone, Gate
+from slinkytui.backend.controllers.runtime.lease import Elector, Timings
+from slinkytui.backend.controllers.runtime.manager import Manager
+from slinkytui.backend.controllers.runtime.outcome import Outcome
+from slinkytui.backend.controllers.runtime.pool import Bounds, Limiter, Pool
+from slinkytui.backend.engine import Engine
+from slinkytui.backend.errors import ConfigError, Conflict
+from slinkytui.backend.kube.client import KubeClient
+from slinkytui.backend.kube.resources import OPERATED
+from slinkytui.backend.kube.watch import Watcher
+from slinkytui.backend.models import Key, Operator, RowId, Source, Table
+from slinkytui.backend.store import Changes, Store
+
+QUICK_S: Final = 1.5
+"""How often nodes are asked for while a worker drains: conditional, so that it costs nothing while nothing changes."""
+_FACTS: Final = (Table.PODS, Table.KUBENODES, Table.NODES, Table.JOBS, Table.SOURCES, Table.CLUSTERS)
+_NEEDED: Final = ("pods", "nodes", "controllers", "restapis")
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class OperatorOptions:
+    """What the daemon's flags say. `namespace` is where the lease is kept; `workers` NodeSets are worked on at a time."""
+
+    namespace: str = "slinky"
+    leader_elect: bool = True
+    take_over: bool = False
+    workers: int = 4
+    settings: Settings = field(default_factory=Settings)
+    timings: Timings = field(default_factory=Timings)
+
+
+class _Rows:
+    """A source that an engine reads already: synced once its first list is there."""
+
+    def __init__(self, facts: Store, plural: str) -> None:
+        self.name = f"kubernetes/{plural}"
+        self._facts = facts
+
+    async def start(self) -> None:
+        """The engine has started it."""
+
+    async def synced(self) -> None:
+        changes = self._facts.watch((Table.SOURCES,))
+        try:
+            while self.unsynced():
+                await changes.wake.wait()
+                changes.wake.clear()
+        finally:
+            self._facts.unwatch(changes)
+
+    def unsynced(self) -> str:
+        found = self._facts.get(Table.SOURCES, Key("", self.name))
+        if not isinstance(found, Source):
+            return "not asked yet"
+        return "" if found.last_success is not None else found.error or "no answer yet"
+
+    async def stop(self) -> None:
+        """The engine stops it."""
+
+
+class _Whole(_Rows):
+    """Objects that only an operator reads whole."""
+
+    def __init__(self, watcher: Watcher, held: Store, plural: str) -> None:
+        super().__init__(held, plural)
+        self._watcher = watcher
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        self._task = asyncio.create_task(self._watcher.run(), name=f"watch whole {self.name}")
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+
+class _Wakes:
+    """Turns changes of the stores into keys of the queue, leading or not."""
+
+    name = "wakes"
+
+    def __init__(self, stores: Iterable[tuple[Store, tuple[Table, ...]]], operator: Operate) -> None:
+        self._stores, self._operator = tuple(stores), operator
+        self._tasks: list[asyncio.Task[None]] = []
+        self._changes: list[tuple[Store, Changes]] = []
+
+    async def start(self) -> None:
+        for store, tables in self._stores:
+            changes = store.watch(tables)
+            self._changes.append((store, changes))
+            self._tasks.append(asyncio.create_task(self._run(changes), name="wakes"))
+
+    async def synced(self) -> None:
+        """It has nothing of its own to wait for."""
+
+    def unsynced(self) -> str:
+        return next((f"ended: {t.exception()!r}" for t in self._tasks if t.done() and not t.cancelled()), "")
+
+    async def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for store, changes in self._changes:
+            store.unwatch(changes)
+
+    async def _run(self, changes: Changes) -> None:
+        while True:
+            await changes.wake.wait()
+            changes.wake.clear()
+            self._operator.changed(changes.take())
+            # Changes come in bursts: a pass over one of a hundred pods that are being made tells little.
+            await self._operator.clock.sleep(0.02)
+
+
+class Operate:
+    """`engine` has been started and looks at Kubernetes. `run` works until `stop`."""
+
+    def __init__(self, engine: Engine, options: OperatorOptions, *, name: str = "") -> None:
+        if engine.kube is None:
+            raise ConfigError("an operator needs a Kubernetes API server", hint="--kubeconfig FILE, or run it in a pod")
+        self.engine, self.options, self.clock = engine, options, engine.clock
+        self.identity = name or f"slinkytui-{identity()}"
+        clock: Clock = engine.clock
+        self.held = Store()
+        io = KubeLease(engine.kube, options.namespace)
+        self.elector = Elector(io, self.identity, clock, timings=options.timings) if options.leader_elect else None
+        gate = Gate(self.elector or Alone(), clock)
+        kube = KubeClient(GatedTransport(engine.kube.transport, gate))
+        self.recorder = Recorder(KubeEvents(kube, "nodeset-controller", self.identity), clock)
+        self._pools: dict[str, Pool] = {}
+        clients = Clients(kube, gate, Pool(Limiter(clock), clock, put_off), self._slurm_pool)
+        self.nodesets = NodeSetController(
+            engine.facts, self.held, engine.clusters, clients, self.recorder, clock, engine.store, options.settings
+        )
+        self.controller: Controller[Key] = Controller(
+            "nodeset-controller", self._reconcile, clock, workers=options.workers, keys=self.nodesets.keys
+        )
+        self.manager = Manager(
+            clock, sources=(*self._sources(), self._wakes()), elector=self.elector, controllers=(self.controller,),
+            helpers=(self.recorder,),
+        )  # fmt: skip
+
+    def _sources(self) -> list[_Rows]:
+        engine, out = self.engine, [_Rows(self.engine.facts, p) for p in _NEEDED]
+        assert engine.kube is not None
+        for resource in OPERATED:
+            watcher = Watcher(engine.kube, resource, self.held, self.clock, namespace=engine.options.namespace)
+            out.append(_Whole(watcher, self.held, resource.plural))
+        return out
+
+    def _wakes(self) -> _Wakes:
+        whole = tuple(r.table for r in OPERATED if r.table is not None)
+        return _Wakes(((self.engine.facts, _FACTS), (self.held, whole)), self)
+
+    def _slurm_pool(self, cluster: str) -> Pool:
+        """One a cluster: a slurmrestd that is slow holds up nobody else's NodeSets."""
+        if cluster not in self._pools:
+            self._pools[cluster] = Pool(Limiter(self.clock, Bounds(start=8, least=2, most=32)), self.clock)
+        return self._pools[cluster]
+
+    def changed(self, changed: Mapping[Table, set[RowId]]) -> None:
+        """Wake whom a change concerns."""
+        for key in self.nodesets.woken(changed):
+            self.controller.queue.add(key)
+
+    async def _reconcile(self, key: Key) -> Outcome:
+        try:
+            return await self.nodesets.reconcile(key)
+        finally:
+            self._hasten()
+
+    def _hasten(self) -> None:
+        """While a worker drains, its cluster's nodes are asked for more often."""
+        waiting = set(self.nodesets.draining.values())
+        for link in self.engine.clusters.links.values():
+            if link.poller is not None:
+                link.poller.hasten(Table.NODES, QUICK_S if link.name in waiting else None)
+
+    def check_alone(self) -> None:
+        """Raise Conflict beside another operator that is alive, unless told to take over."""
+        if self.options.take_over:
+            return
+        now = self.clock.now()
+        for row_id, row in self.engine.facts.rows(Table.OPERATORS).items():
+            if not isinstance(row, Operator) or not isinstance(row_id, Key) or not row.holder:
+                continue
+            alive = row.renewed is not None and row.duration_s is not None and now < row.renewed + row.duration_s
+            if alive and row_id.namespace != self.options.namespace:
+                raise Conflict(
+                    f"another operator is alive: lease {row_id} is held by {row.holder}",
+                    hint=f"--lease-namespace {row_id.namespace} waits for its end; --take-over starts beside it",
+                )
+
+    async def run(self) -> None:
+        """Until `stop`; the lease is given up at the end."""
+        await self.manager.run()
+
+    def stop(self) -> None:
+        self.manager.stop()
