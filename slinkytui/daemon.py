@@ -78,7 +78,7 @@ class Daemon:
 
     def __init__(self, options: Options, wanted: OperatorOptions, health: str, metrics: str, socket: str) -> None:
         self._wanted, self._health, self._metrics, self._socket = wanted, health, metrics, socket
-        self.engine = Engine(options)
+        self.engine = Engine(options, lazy=True)
         self.operate: Operate | None = None
         self._runners: list[web.AppRunner] = []
         self._stop = asyncio.Event()

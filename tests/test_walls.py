@@ -101,14 +101,20 @@ FORBIDDEN = [
     (
         "backend/controllers/objects",
         (
-            *(f"slinkytui.backend.{name}" for name in ("clock", "engine", "fleet", "kube", "models", "sim", "slurm", "store")),
+            *(
+                f"slinkytui.backend.{name}"
+                for name in ("clock", "engine", "fleet", "kube", "models", "sim", "slurm", "store")
+            ),
             "slinkytui.backend.controllers.nodeset",
             "slinkytui.backend.controllers.runtime",
             "asyncio",
             "time",
         ),
     ),
-    ("backend/crds", ("slinkytui.backend.controllers", "slinkytui.backend.kube", "slinkytui.backend.sim", "asyncio", "time")),
+    (
+        "backend/crds",
+        ("slinkytui.backend.controllers", "slinkytui.backend.kube", "slinkytui.backend.sim", "asyncio", "time"),
+    ),
     (
         "backend/sim",
         (

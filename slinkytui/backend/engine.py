@@ -59,13 +59,14 @@ class _Switch(msgspec.Struct):
 
 class Engine:
     """`reads` are the tables that somebody may ask for: others are not read at all. Slurm is found through Controllers
-    and RestApis, so where it is read, these are too."""
+    and RestApis, so where it is read, these are too. `lazy`: the joined picture is only made while somebody reads."""
 
     def __init__(
-        self, options: Options, clock: Clock | None = None, reads: Collection[Table] = frozenset(Table)
-    ) -> None:
+        self, options: Options, clock: Clock | None = None, reads: Collection[Table] = frozenset(Table), *,
+        lazy: bool = False,
+    ) -> None:  # fmt: skip
         self.options = options
-        self._reads = frozenset(reads)
+        self._reads, self._lazy = frozenset(reads), lazy
         self._slurm = tuple(t for t in POLLED if t in reads)
         self.watched: tuple[Resource, ...] = ()
         self.clock: Clock = clock or RealClock()
@@ -139,6 +140,8 @@ class Engine:
         """Serve one reader until it leaves."""
         server = FeedServer(self.store, pipe, self)
         self._servers.append(server)
+        if self._lazy:
+            await self._join()
         try:
             await server.run()
         finally:
@@ -215,7 +218,7 @@ class Engine:
             if self._slurm:
                 self.clusters.discover()
             self.clusters.follow_upgrades()
-            if not self._hurried:
+            if not self._hurried and (self._servers or not self._lazy):
                 await self._join()
             self._joined.set()
             # The join may take a fifth of a core, whatever its size.

@@ -175,7 +175,7 @@ class Operate:
     def _slurm_pool(self, cluster: str) -> Pool:
         """One a cluster: a slurmrestd that is slow holds up nobody else's NodeSets."""
         if cluster not in self._pools:
-            self._pools[cluster] = Pool(Limiter(self.clock, Bounds(start=8, least=2, most=32)), self.clock)
+            self._pools[cluster] = Pool(Limiter(self.clock, Bounds(start=16, least=2, most=32)), self.clock)
         return self._pools[cluster]
 
     def changed(self, changed: Mapping[Table, set[RowId]]) -> None:

@@ -183,13 +183,14 @@ class SlurmLab:
         return f"http://127.0.0.1:{self.rest_port}"
 
     @classmethod
-    def start(cls, version: str, *, nodes: int = 3, gpus: int = 8, name: str = "") -> SlurmLab:
+    def start(cls, version: str, *, nodes: int = 3, gpus: int = 8, name: str = "", most: int = 256) -> SlurmLab:
+        """`nodes` of them run; `most` is how many slurmctld takes."""
         root = fetch(version)
         name = name or f"lab{version.replace('.', '')}x{secrets.token_hex(2)}"
         folder = Path(tempfile.mkdtemp(prefix=f"{name}-"))
         folder.chmod(0o755)
         ctld, rest, *node_ports = free_ports(2 + nodes)
-        _write_files(folder, name, ctld, gpus)
+        _write_files(folder, name, ctld, gpus, most)
         command = [
             "unshare",
             "--mount",
@@ -229,6 +230,8 @@ class SlurmLab:
         self.token = self.run("scontrol", "token", "username=root", "lifespan=86400").strip().removeprefix("SLURM_JWT=")
         for at, port in enumerate(self.node_ports):
             self.start_node(at, port, gpus)
+        if not self.node_ports:
+            return
         count = str(len(self.node_ports))
         wait_for(
             lambda: self.run("sinfo", "-h", "-t", "idle", "-p", "gpu", "-o", "%D").strip() == count,
@@ -288,7 +291,7 @@ class SlurmLab:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def _write_files(folder: Path, name: str, port: int, gpus: int) -> None:
+def _write_files(folder: Path, name: str, port: int, gpus: int, most: int) -> None:
     for part in ("etc", "log", "run", "tmp", "state", "spool", "home", "dev"):
         (folder / part).mkdir()
     for part in ("tmp", "home"):
@@ -308,7 +311,7 @@ def _write_files(folder: Path, name: str, port: int, gpus: int) -> None:
     )
     (etc / "cgroup.conf").write_text("CgroupPlugin=disabled\n")
     (etc / "slurm.conf").write_text(f"""ClusterName={name}
-SlurmctldHost=slurmlab(127.0.0.1)
+SlurmctldHost=slurmlab
 SlurmctldPort={port}
 SlurmUser=root
 SlurmdUser=root
@@ -324,7 +327,7 @@ SlurmctldPidFile=/lab/run/slurmctld.pid
 SlurmdPidFile=/lab/run/slurmd-%n.pid
 SlurmctldLogFile=/lab/log/slurmctld.log
 SlurmdLogFile=/lab/log/slurmd-%n.log
-MaxNodeCount=256
+MaxNodeCount={most}
 TreeWidth=65533
 SlurmdTimeout=15
 SlurmdParameters=config_overrides

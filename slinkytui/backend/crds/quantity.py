@@ -45,7 +45,8 @@ def _factored(number: int, by: int, most: int) -> tuple[int, int]:
 
 
 def parse_quantity(text: str | int | float) -> Quantity:
-    """Raises ValueError with the text for what is no quantity. Too fine values are rounded away from zero, too large ones cut."""
+    """Raises ValueError with the text for what is no quantity. Too fine values are rounded away from
+    zero, binary ones end at 64 bits."""
     found = _SHAPE.fullmatch(str(text).strip())
     if not found:
         raise ValueError(f"{text!r} is not a quantity")
@@ -60,5 +61,7 @@ def parse_quantity(text: str | int | float) -> Quantity:
         number, form = number * Fraction(10) ** int(power[1]), "exponent"
     else:
         raise ValueError(f"{text!r} is not a quantity")
-    number = min(Fraction(-(-number * _NANO // 1), _NANO), Fraction(_MOST))
+    number = Fraction(-(-number * _NANO // 1), _NANO)
+    if form == "binary":
+        number = min(number, Fraction(_MOST))
     return Quantity(-number if sign == "-" else number, form)

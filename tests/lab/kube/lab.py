@@ -56,14 +56,16 @@ class KubeLab:
     token: str
     tokens: dict[str, str]
     crd: bool = True
+    audit: bool = False
+    """Whether every request is noted in `audit.log`: who, what, which answer."""
     running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     @classmethod
-    def start(cls, *, kcm: bool = False, scheduler: bool = False, crd: bool = True) -> KubeLab:
+    def start(cls, *, kcm: bool = False, scheduler: bool = False, crd: bool = True, audit: bool = False) -> KubeLab:
         """etcd and the API server, with the custom resources; about three seconds."""
         folder = Path(tempfile.mkdtemp(prefix="kubelab-"))
         port, etcd_port = free_ports(2)
-        lab = cls(folder, port, etcd_port, secrets.token_hex(16), {u: secrets.token_hex(16) for u in USERS}, crd)
+        lab = cls(folder, port, etcd_port, secrets.token_hex(16), {u: secrets.token_hex(16) for u in USERS}, crd, audit)
         try:
             lab._files()
             lab._start_etcd()
@@ -102,6 +104,9 @@ class KubeLab:
             "contexts": [{"name": u, "context": {"cluster": "lab", "user": u}} for u, _ in users],
         }  # fmt: skip
         self.kubeconfig.write_text(json.dumps(config))
+        policy = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived", "ResponseStarted"],
+                  "rules": [{"level": "Metadata"}]}  # fmt: skip
+        (self.folder / "audit.yaml").write_text(json.dumps(policy))
         for name in ("tokens.csv", "kubeconfig"):
             (self.folder / name).chmod(0o600)
 
@@ -126,6 +131,7 @@ class KubeLab:
             "--service-account-issuer", "https://lab", "--service-account-key-file", "sa.pub",
             "--service-account-signing-key-file", "sa.key", "--service-cluster-ip-range", "10.96.0.0/16",
             "--allow-privileged=true", "--profiling=false",
+            *(["--audit-policy-file", "audit.yaml", "--audit-log-path", "audit.log"] if self.audit else []),
         ])  # fmt: skip
         self._wait(self.ready, READY_S, "kube-apiserver")
 

@@ -211,6 +211,8 @@ class NodeSetController:
         self._note(key, decision, done)
         if done.retry:
             return Retry(done.retry, decision.after)
+        if done.more:
+            return After(0.0)
         if decision.after is not None:
             return After(decision.after, "; ".join(done.refused))
         return Done()

@@ -69,6 +69,8 @@ class _Parts:
     states: list[Effect] = field(default_factory=list)
     tells: list[Effect] = field(default_factory=list)
     why: list[Reason] = field(default_factory=list)
+    going: set[str] = field(default_factory=set)
+    """UIDs of pods that are deleted: nothing more is written on them."""
     draining: list[str] = field(default_factory=list)
     trouble: list[str] = field(default_factory=list)
     again: list[float] = field(default_factory=list)
@@ -139,7 +141,7 @@ def _worker(world: World, pod: Pod, record: Record, choice: Choice, parts: _Part
         _let(world, pod, node, record, causes, parts, now)
     if choice.leaves(pod):
         _leave(world, pod, name, causes, parts, now)
-    if node is None:
+    if node is None or pod.meta.uid in parts.going:
         return
     if is_healthy(pod) and name not in {n for n, w in collisions((pod,), world.key.name, world.taken).items() if w}:
         mend = repair(pod, node, world, held=choice.is_held(pod))
@@ -225,6 +227,7 @@ def _leave(world: World, pod: Pod, name: str, causes: Mapping[Cause, str], parts
     verdict = may_go(pod, world.key.name, world.slurm)
     if verdict.yes:
         parts.deletes.append(DeletePod(pod, name, f"{words}: {verdict.why}"))
+        parts.going.add(pod.meta.uid)
         return
     parts.draining.append(f"{pod.id.name} ({words}): {verdict.why}")
     parts.why.append(Reason(pod.id.name, f"leaves for {words}, waits: {verdict.why}", waits=True))

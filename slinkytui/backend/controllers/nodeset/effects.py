@@ -44,6 +44,8 @@ from slinkytui.backend.slurm.client import SlurmClient
 from slinkytui.backend.slurm.hostlist import HostlistError, expand
 from slinkytui.backend.slurm.states import is_busy, is_drain
 
+_AT_A_TIME: Final = 64
+"""Repairs of Slurm records in one pass."""
 _ONE_BY_ONE: Final = 8
 """Up to so many nodes are read singly; more are read in one list."""
 _RESOURCES: Final = {r.plural: r for r in (REVISIONS, SERVICES, BUDGETS, CONFIGMAPS)}
@@ -80,6 +82,8 @@ class Outcome:
     did: list[Did] = field(default_factory=list)
     failed: set[str] = field(default_factory=set)
     retry: str = ""
+    more: bool = False
+    """Not everything was begun: the rest comes in the next pass, at once."""
     refused: list[str] = field(default_factory=list)
 
     def note(self, text: str, error: Exception | None = None) -> None:
@@ -136,11 +140,6 @@ class Effects:
         )
         await self._deletes(world, [d for d in of(DeletePod) if d.pod.meta.uid not in out.failed], out)
         await self._slurm(out, of(Undrain), lambda e: f"undrain {e.node}", self._undrain)
-        await self._slurm(out, of(UpdateNode), lambda e: f"update {e.node}: {e.what}", self._update)
-        await self._slurm(out, of(DeleteRecord), lambda e: f"forget {e.node}: {e.why}", self._forget)
-        touched = [e.node for e in decision.effects if isinstance(e, Drain | Undrain | UpdateNode | DeleteRecord)]
-        if touched and self.client is not None:
-            await self.reread(touched)
         await self._kube(
             out, of(PodConditions), lambda e: f"conditions of pod {e.pod.id.name}", lambda e: self._conditions(world, e)
         )
@@ -149,7 +148,25 @@ class Effects:
         )
         for status in of(PatchStatus):
             await self._one(out, "status", self._status(world, status, out))
+        await self._repairs(decision, out)
         return out
+
+    async def _repairs(self, decision: Decision, out: Outcome) -> None:
+        """What a Slurm record should say besides. It is in no hurry: some of it at a time, so that it keeps no drain or
+        deletion waiting that the next look asks for."""
+        repairs = [e for e in decision.effects if isinstance(e, UpdateNode | DeleteRecord)]
+        some = repairs[:_AT_A_TIME]
+        await self._slurm(
+            out, [e for e in some if isinstance(e, UpdateNode)], lambda e: f"update {e.node}: {e.what}", self._update
+        )
+        await self._slurm(
+            out, [e for e in some if isinstance(e, DeleteRecord)], lambda e: f"forget {e.node}: {e.why}", self._forget
+        )
+        acted = (e.node for e in decision.effects if isinstance(e, Drain | Undrain))
+        touched = list(dict.fromkeys((*acted, *(e.node for e in some))))
+        if touched and self.client is not None:
+            await self.reread(touched)
+        out.more = len(repairs) > len(some)
 
     # -- Kubernetes
 

@@ -137,6 +137,8 @@ class Elector:
         self._io, self._clock, self._jitter = io, clock, jitter
         self._seen: _Seen | None = None
         self._held: _Held | None = None
+        self._absent_since: float | None = None
+        """Monotonic time at which a lease that we knew was first found to be gone."""
         self._unsure = False
         """A write of ours may have been carried out without an answer."""
         self._error = ""
@@ -203,9 +205,12 @@ class Elector:
         try:
             self._see(await self._io.read())
         except NotFound:
-            # Deleted while we knew its holder: that one may still believe in it.
-            if self._seen is not None and not self._expired(self._seen):
-                return False
+            if self._seen is not None:
+                # Deleted, and whoever held it last, perhaps unseen by us, may still believe in it.
+                now = self._clock.monotonic()
+                self._absent_since = now if self._absent_since is None else self._absent_since
+                if now <= self._absent_since + max(self._seen.record.duration_s, self.timings.duration_s):
+                    return False
             return await self._write(self._mine(None), self._io.create)
         assert self._seen is not None
         record = self._seen.record
@@ -223,7 +228,8 @@ class Elector:
         try:
             self._see(await self._io.read())
         except NotFound:
-            return await self._write(self._mine(None), self._io.create)
+            # Others may have held it since, unless our own time never ran out.
+            return self.left() > 0 and await self._write(self._mine(None), self._io.create)
         assert self._seen is not None
         if self._seen.record.holder != self.identity:
             self._held = None
@@ -264,6 +270,7 @@ class Elector:
         )  # fmt: skip
 
     def _see(self, record: LeaseRecord) -> None:
+        self._absent_since = None
         if self._seen is None or self._seen.record != record:
             self._seen = _Seen(record, self._clock.monotonic())
 
