@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slinkytui.backend.actions.registry import Scene, make_plan, moment
-from slinkytui.backend.actions.scale import deadline, deletion_cost, leave_order
+from slinkytui.backend.controllers.nodeset.order import deadline, deletion_cost, leave_order
 from slinkytui.backend.errors import NotFound, UsageError
 from slinkytui.backend.models import (
     Ask,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
@@ -12,7 +13,7 @@ from slinkytui.backend.clusters import Clusters
 from slinkytui.backend.errors import NotFound, SlinkyError
 from slinkytui.backend.journal import Journal
 from slinkytui.backend.kube.client import KubeClient
-from slinkytui.backend.kube.resources import NODESETS
+from slinkytui.backend.kube.resources import NODESETS, PODS
 from slinkytui.backend.models import Ask, Job, Plan, RunResult, Step, StepResult
 from slinkytui.backend.slurm.client import SlurmClient, Written
 from slinkytui.backend.slurm.states import is_pending
@@ -38,7 +39,16 @@ async def run_plan(
         await progress(result)
         return result
 
-    results = await asyncio.gather(*(one(at, step) for at, step in enumerate(plan.steps)))
+    together = plan.steps[:-1] if plan.last_waits else plan.steps
+    results = list(await asyncio.gather(*(one(at, step) for at, step in enumerate(together))))
+    if plan.last_waits:
+        failed = [r for r in results if not r.ok]
+        last = plan.steps[-1]
+        results.append(
+            StepResult(last.target, False, f"not done: {failed[0].target} failed", skipped=True)
+            if failed
+            else await one(len(together), last)
+        )
     return RunResult(plan.hash, plan.ask.verb, tuple(results))
 
 
@@ -83,7 +93,7 @@ def _actions(plan: Plan, scene: Scene, clusters: Clusters, kube: KubeClient | No
         case "job.release":
             return jobs(lambda job, client: client.job_release(job.raw_id))
         case "nodeset.scale":
-            return [_scale(ask, scene, kube)]
+            return [*(_note(step, kube) for step in plan.steps[:-1]), _scale(ask, scene, kube)]
     raise NotFound(f"no verb {ask.verb}")
 
 
@@ -104,6 +114,19 @@ def _slurm(clusters: Clusters, cluster: str, write: Callable[[SlurmClient], Awai
             raise NotFound(f"Slurm cluster {cluster} is not connected")
         written = await write(client)
         return "; ".join(written.warnings) or "done"
+
+    return do
+
+
+def _note(step: Step, kube: KubeClient | None) -> Do:
+    """The patch of a pod that a step says."""
+
+    async def do() -> str:
+        if kube is None:
+            raise NotFound("no Kubernetes API server is connected")
+        namespace, name = step.target.removeprefix("pod/").split("/")
+        await kube.patch(PODS, namespace, name, json.loads(step.body))
+        return "done"
 
     return do
 

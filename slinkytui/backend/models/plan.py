@@ -89,6 +89,8 @@ class Plan(msgspec.Struct, frozen=True):
     confirm_count: int = 0
     refused: str = ""
     go: str = "Run"
+    last_waits: bool = False
+    """The last step is only done when all before it have worked."""
 
     @property
     def todo(self) -> tuple[Step, ...]:

@@ -50,7 +50,7 @@ class Api:
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=16),
             trust_env=False,
         )
-        self._streams: list[socket.socket] = []
+        self._stream: socket.socket | None = None
 
     def call(self, method: str, url: str, body: Object | None = None, kind: str = "application/json") -> Object:
         content = None if body is None else json.dumps(body)
@@ -67,7 +67,9 @@ class Api:
                 synced(listed["items"])
                 query = {"watch": "1", "timeoutSeconds": str(WATCH_S), "resourceVersion": listed["metadata"]["resourceVersion"]}
                 with self._http.stream("GET", url, params=query, timeout=httpx.Timeout(20.0, read=WATCH_S + 5)) as answer:
-                    self._streams.append(answer.extensions["network_stream"].get_extra_info("socket"))
+                    self._stream = answer.extensions["network_stream"].get_extra_info("socket")
+                    if stop.is_set():
+                        return
                     for line in answer.iter_lines():
                         event = json.loads(line)
                         if stop.is_set() or event["type"] == "ERROR":
@@ -77,12 +79,12 @@ class Api:
                 stop.wait(RETRY_S)
 
     def hang_up(self) -> None:
-        """End the watches' reading; they end themselves when `stop` is set."""
-        for stream in self._streams:
-            try:
-                stream.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                continue
+        """End the watch's reading; set its `stop` before."""
+        try:
+            if self._stream is not None:
+                self._stream.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            return
 
     def close(self) -> None:
         self._http.close()

@@ -34,7 +34,7 @@ def missing() -> str:
     absent = [t for t in TOOLS if shutil.which(t) is None]
     if absent:
         return f"pods as processes need {', '.join(absent)}"
-    tried = "ip link add b type bridge && ip link add v type veth peer name w && mount -t tmpfs x /mnt"
+    tried = "ip link add br0 type bridge && ip link add v0 type veth peer name w0 && mount -t tmpfs x /mnt"
     done = _run("unshare", "--net", "--mount", "--pid", "--fork", "--propagation", "private", "sh", "-c", tried)
     return f"no network namespaces here: {done.stderr.strip()}" if done.returncode else ""
 
@@ -86,6 +86,11 @@ def _spawn(command: Sequence[str]) -> subprocess.Popen[bytes]:
         process.wait()
         raise RuntimeError(f"a namespace did not start: {(said + rest).decode()}")
     return process
+
+
+def _close(process: subprocess.Popen[bytes]) -> None:
+    if process.stdout is not None:
+        process.stdout.close()
 
 
 def _free_net() -> ipaddress.IPv4Network:
@@ -143,8 +148,11 @@ class Network:
         if self._outer.poll() is None:
             _kill(self.pid)
             self._outer.wait(20)
-        if self._outer.stdout is not None:
-            self._outer.stdout.close()
+        _close(self._outer)
+
+    @property
+    def alive(self) -> bool:
+        return self._outer.poll() is None
 
 
 @dataclass
@@ -190,8 +198,17 @@ class Sandbox:
     host: str
     address: str = ""
     running: list[Process] = field(default_factory=list)
+    _outer: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
+        """Raises RuntimeError; nothing of it is left then."""
+        try:
+            self._start()
+        except BaseException:
+            self.stop()
+            raise
+
+    def _start(self) -> None:
         at = self.folder / "state"
         at.mkdir(parents=True, exist_ok=True)
         quoted = shlex.quote(str(at))
@@ -285,15 +302,16 @@ class Sandbox:
                 _kill(process.pid)
                 process.outer.wait(20)
         self.running.clear()
-        if self.address:
+        if self.address and self.network.alive:
             self.network.inside("ip", "link", "del", self._link, check=False)
             self.network.give(self.address)
-            self.address = ""
-        if hasattr(self, "_outer") and self._outer.poll() is None:
-            _kill(self.pid)
-            self._outer.wait(20)
-            if self._outer.stdout is not None:
-                self._outer.stdout.close()
+        self.address = ""
+        if self._outer is not None:
+            if self._outer.poll() is None:
+                _kill(self.pid)
+                self._outer.wait(20)
+            _close(self._outer)
+            self._outer = None
 
 
 def _beside(process: Process, argv: Sequence[str]) -> list[str]:

@@ -5,18 +5,14 @@ from __future__ import annotations
 from slinkytui.backend.controllers.nodeset.identity import slurm_name
 from slinkytui.backend.controllers.nodeset.order import ready_since
 from slinkytui.backend.controllers.nodeset.world import SlurmSide
+from slinkytui.backend.crds.nodeset import MaxUnavailable
 from slinkytui.backend.models import Pod
 from slinkytui.backend.slurm.states import is_down
 
 
 def most_away(limit: int | str, total: int) -> int:
-    """maxUnavailable over a total: percentages round up, what cannot be read is 1; 0 lets nobody go."""
-    if isinstance(limit, str):
-        number, sign, rest = limit.partition("%")
-        if not number.isascii() or not number.isdigit() or rest:
-            return 1
-        limit = -(-int(number) * total // 100) if sign else int(number)
-    return max(0, min(limit, total))
+    """maxUnavailable over a total; 0 lets nobody go."""
+    return MaxUnavailable(limit).of(total)
 
 
 def is_healthy(pod: Pod) -> bool:

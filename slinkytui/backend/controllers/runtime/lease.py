@@ -5,8 +5,8 @@ another machine's clock: it takes a lease that it has seen unchanged for its who
 The holder counts from the moment at which it *sent* its last successful renewal, and believes in its lease for less time
 than the others wait. Every write names the version that was read: of two takers one is refused.
 
-Not excluded: a person deletes the lease, and a process that was not running before creates it anew while the old holder
-cannot reach the server and believes in its own until its deadline.
+Not excluded: a person deletes the lease, and a process that never saw it creates it anew. The old holder finds out at its
+next renewal, or, if it cannot reach the server, stops at its deadline.
 """
 
 from __future__ import annotations

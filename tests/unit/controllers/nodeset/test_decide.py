@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
+import msgspec
 import pytest
 
 from slinkytui.backend.controllers.nodeset.causes import read_record
 from slinkytui.backend.controllers.nodeset.decide import decide
 from slinkytui.backend.controllers.nodeset.decision import PatchStatus, Reason
 from slinkytui.backend.controllers.nodeset.world import Strategy, World
+from slinkytui.backend.models import Condition, Pod
 from tests.unit.controllers.nodeset.worlds import NOW, did, job, kube, pod, record, slurm, world
 
 SCALE_IN = "slurm-operator: Pod (slurm/gpu-{}) is pending termination for scale-in"
@@ -21,8 +24,8 @@ def causes(*names: str, drain: bool = True, plan: str = "", since: float = NOW -
     return json.dumps({"causes": held, "cordon": True, **({"drain": True} if drain else {})}, separators=(",", ":"))
 
 
-def chosen(at: int, *names: str, **more: object) -> object:
-    return pod(at, cordon=True, causes=causes(*names), **more)  # type: ignore[arg-type]
+def chosen(at: int, *names: str, **more: Any) -> Pod:
+    return pod(at, cordon=True, causes=causes(*names), **more)
 
 
 CASES = [
@@ -214,7 +217,7 @@ def test_a_note_says_why_and_since_when() -> None:
 
 def test_what_is_waited_for_is_said() -> None:
     busy = slurm(record(0), record(1, "MIXED", "DRAIN", reason=SCALE_IN.format(1)), jobs={1: (job(7),)})
-    decision = decide(world(pod(0), chosen(1, "scale-in"), replicas=1, slurm_side=busy), NOW)  # type: ignore[arg-type]
+    decision = decide(world(pod(0), chosen(1, "scale-in"), replicas=1, slurm_side=busy), NOW)
     assert Reason("gpu-1", "leaves for scale-in, waits: 1 job on it: 7", None, True) in decision.why
     assert decision.after is not None
 
@@ -242,11 +245,7 @@ def test_a_settled_world_decides_nothing() -> None:
     assert again.after is None
 
 
-def replace_conditions(one):  # type: ignore[no-untyped-def]
-    import msgspec
-
-    from slinkytui.backend.models import Condition
-
+def replace_conditions(one: Pod) -> Pod:
     return msgspec.structs.replace(one, conditions=(*one.conditions, Condition("SlurmNodeStateIdle", "True")))
 
 

@@ -1,0 +1,400 @@
+"""Worker pods of a real API server, run as processes that a real slurmctld takes for its nodes."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.lab.kube import KubeLab, start_or_skip
+from tests.lab.kubelet import Kubelet, need
+from tests.lab.slurm import SlurmLab, wait_for
+from tests.lab.slurm import missing as slurm_missing
+
+Object = dict[str, Any]
+pytestmark = [pytest.mark.slurm, pytest.mark.kube]
+
+PIPE = """
+set -eu
+trap 'exit 0' TERM
+[ -p "$SOCKET" ] || { rm -f "$SOCKET"; mkfifo -m 777 "$SOCKET"; }
+while :; do cat "$SOCKET"; sleep 1; done
+"""
+LEAVE = "scontrol update nodename=$(hostname) state=down reason='slurm-operator: Pod is terminating';"
+NODES = ("kind-1", "kind-2")
+
+
+def worker(name: str, namespace: str = "slurm") -> Object:
+    """A worker pod as the operator makes it."""
+
+    def probe(path: str, failures: int) -> Object:
+        return {"httpGet": {"path": path, "port": "slurmd", "scheme": "HTTP"}, "failureThreshold": failures, "periodSeconds": 10}
+
+    source = {"secret": {"name": "slurm-auth-slurm", "items": [{"key": "slurm.key", "path": "slurm.key"}]}}
+    topology = {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.annotations['topology.slinky.slurm.net/spec']"}}
+    anti = {"labelSelector": {"matchLabels": {"app.kubernetes.io/name": "slurmd"}}, "topologyKey": "kubernetes.io/hostname"}
+    return {
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {
+            "name": name, "namespace": namespace, "labels": {"app.kubernetes.io/name": "slurmd"},
+            "annotations": {"topology.slinky.slurm.net/spec": ""},
+        },
+        "spec": {
+            "automountServiceAccountToken": False, "enableServiceLinks": False, "hostname": name,
+            "subdomain": "slurm-workers-slurm", "terminationGracePeriodSeconds": 30,
+            "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [anti]}},
+            "initContainers": [{
+                "name": "logfile", "image": "tail:1", "restartPolicy": "Always", "command": ["sh", "-c", PIPE],
+                "env": [{"name": "SOCKET", "value": "/var/log/slurm/slurmd.log"}],
+                "volumeMounts": [{"name": "slurm-logfile", "mountPath": "/var/log/slurm"}],
+            }],
+            "containers": [{
+                "name": "slurmd", "image": "slurmd:26.05",
+                "args": ["-Z", "--conf-server", f"slurm-controller.{namespace}:6817", "--conf",
+                         "'Features=worker Topology='\"$SLINKY_TOPOLOGY\"''"],
+                "env": [{"name": "SLINKY_TOPOLOGY", "valueFrom": topology}, {"name": "POD_CPUS", "value": "2"},
+                        {"name": "POD_MEMORY", "value": "2048"}],
+                "lifecycle": {"preStop": {"exec": {"command": ["/usr/bin/sh", "-c", LEAVE]}}},
+                "startupProbe": probe("/livez", 6), "livenessProbe": probe("/livez", 6), "readinessProbe": probe("/readyz", 3),
+                "ports": [{"containerPort": 6818, "name": "slurmd", "protocol": "TCP"}],
+                "securityContext": {"privileged": True},
+                "volumeMounts": [{"name": "slurm-etc", "mountPath": "/etc/slurm", "readOnly": True},
+                                 {"name": "slurm-logfile", "mountPath": "/var/log/slurm"}],
+            }],
+            "volumes": [{"name": "slurm-etc", "projected": {"defaultMode": 0o600, "sources": [source]}},
+                        {"name": "slurm-logfile", "emptyDir": {"medium": "Memory"}}],
+        },
+    }  # fmt: skip
+
+
+def plain(name: str, script: str, **more: Any) -> Object:
+    """A pod of one shell script, bound to a node."""
+    container = {"name": "main", "image": "sh:1", "command": ["sh", "-c", script]}
+    spec = {"nodeName": NODES[0], "automountServiceAccountToken": False, "containers": [container], **more}
+    return {"metadata": {"name": name, "namespace": "slurm"}, "spec": spec}
+
+
+class World:
+    """The API server's and Slurm's answers, in the words of the tests."""
+
+    def __init__(self, kube: KubeLab, slurm: SlurmLab) -> None:
+        self.kube, self.slurm = kube, slurm
+
+    def url(self, name: str) -> str:
+        return f"/api/v1/namespaces/slurm/pods/{name}"
+
+    def create(self, pod: Object) -> str:
+        status, answer = self.kube.request("POST", "/api/v1/namespaces/slurm/pods", pod)
+        assert status == 201, answer
+        return str(pod["metadata"]["name"])
+
+    def pod(self, name: str) -> Object:
+        """The pod, {} where it is no more."""
+        status, answer = self.kube.request("GET", self.url(name))
+        return {} if status == 404 else dict(json.loads(answer))
+
+    def is_ready(self, name: str) -> bool:
+        conditions = self.pod(name).get("status", {}).get("conditions", [])
+        return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
+
+    def ready(self, *names: str) -> None:
+        for name in names:
+            wait_for(lambda name=name: self.is_ready(name), 15, f"{name} is not ready")
+
+    def main(self, name: str) -> Object:
+        """Its first container's status, {} before there is one."""
+        return next(iter(self.pod(name).get("status", {}).get("containerStatuses", [])), {})
+
+    def delete(self, name: str, **options: Any) -> None:
+        status, answer = self.kube.request("DELETE", self.url(name), options or None)
+        assert status in (200, 202), answer
+
+    def gone(self, name: str, seconds: float = 15) -> None:
+        wait_for(lambda: not self.pod(name), seconds, f"{name} is still there")
+
+    def release(self, name: str) -> None:
+        kind = "application/merge-patch+json"
+        self.kube.request("PATCH", self.url(name), {"metadata": {"finalizers": None}}, kind)
+
+    def node(self, name: str) -> str:
+        """State and reason in Slurm."""
+        return self.slurm.run("sinfo", "-h", "-N", "-n", name, "-p", "all", "-o", "%T %E").strip()
+
+    def rest(self, path: str, body: Object | None = None) -> Object:
+        headers = {"X-SLURM-USER-TOKEN": self.slurm.token, "X-SLURM-USER-NAME": "alice", "Content-Type": "application/json"}
+        request = urllib.request.Request(
+            f"{self.slurm.url}/slurm/v0.0.44{path}", headers=headers, data=None if body is None else json.dumps(body).encode()
+        )
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return dict(json.loads(answer.read()))
+
+    def submit(self, script: str, **more: Any) -> int:
+        job = {"script": f"#!/bin/sh\n{script}\n", "name": "t", "partition": "all", "current_working_directory": "/tmp",
+               "environment": ["PATH=/usr/bin:/bin"], **more}  # fmt: skip
+        answer = self.rest("/job/submit", {"job": job})
+        assert not answer["errors"], answer
+        return int(answer["job_id"])
+
+    def job(self, at: int) -> tuple[str, str]:
+        """(state, nodes)"""
+        (job,) = self.rest(f"/job/{at}")["jobs"]
+        return job["job_state"][0], job["nodes"]
+
+
+@pytest.fixture(scope="module")
+def slurm() -> Iterator[SlurmLab]:
+    if why := slurm_missing():
+        (pytest.fail if os.environ.get("SLINKYTUI_NO_SKIP") else pytest.skip)(why)
+    need()
+    lab = SlurmLab.start("26.05", nodes=0)
+    try:
+        yield lab
+    finally:
+        lab.stop()
+
+
+@pytest.fixture(scope="module")
+def kube(slurm: SlurmLab) -> Iterator[KubeLab]:
+    lab = start_or_skip(kcm=True, scheduler=True)
+    try:
+        lab.namespace("slurm")
+        key = base64.b64encode((slurm.folder / "etc/slurm.key").read_bytes()).decode()
+        lab.post("/api/v1/namespaces/slurm/secrets", {"metadata": {"name": "slurm-auth-slurm"}, "data": {"slurm.key": key}})
+        yield lab
+    finally:
+        lab.stop()
+
+
+@pytest.fixture(scope="module")
+def kubelet(kube: KubeLab, slurm: SlurmLab) -> Iterator[Kubelet]:
+    with Kubelet(kube, NODES, slurm) as running:
+        yield running
+
+
+@pytest.fixture
+def world(kube: KubeLab, slurm: SlurmLab, kubelet: Kubelet) -> World:
+    return World(kube, slurm)
+
+
+def test_worker_registers_runs_a_job_and_leaves(world: World, kubelet: Kubelet) -> None:
+    pod = worker("first-0")
+    pod["spec"]["nodeName"] = NODES[0]
+    name = world.create(pod)
+    world.ready(name)
+    wait_for(lambda: world.node(name).startswith("idle"), 10, "the node is not idle")
+    first = kubelet.worker("slurm", name).processes["slurmd"].pid
+    job = world.submit("hostname > /tmp/said; sleep 0.1")
+    wait_for(lambda: world.job(job)[0] == "COMPLETED", 15, "the job did not end")
+    assert world.job(job)[1] == name
+    assert kubelet.exec("slurm", name, "cat", "/tmp/said").stdout.strip() == name
+    status = world.pod(name)["status"]
+    assert status["podIP"] in world.slurm.run("scontrol", "show", "node", name)
+    assert status["initContainerStatuses"][0]["ready"]
+    world.delete(name)
+    world.gone(name)
+    assert not Path(f"/proc/{first}").exists()
+    assert world.node(name) == "down slurm-operator: Pod is terminating"
+
+
+def test_scheduler_spreads_workers_and_a_job_spans_them(world: World) -> None:
+    names = [world.create(worker(f"pair-{at}")) for at in range(2)]
+    world.ready(*names)
+    assert {world.pod(n)["spec"]["nodeName"] for n in names} == set(NODES)
+    job = world.submit("srun hostname", nodes="2", tasks=2)
+    wait_for(lambda: world.job(job)[0] not in ("PENDING", "CONFIGURING", "RUNNING", "COMPLETING"), 15, "the job did not end")
+    assert world.job(job) == ("COMPLETED", "pair-[0-1]")
+    for name in names:
+        world.delete(name)
+    for name in names:
+        world.gone(name)
+
+
+def test_a_pod_of_the_same_name_is_the_same_node_again(world: World) -> None:
+    for turn in range(2):
+        pod = worker("again-0")
+        pod["spec"]["nodeName"] = NODES[1]
+        name = world.create(pod)
+        world.ready(name)
+        if turn:
+            # Slurm keeps the state and its reason over the new pod: whoever set it has to take it back.
+            assert world.node(name) == "down slurm-operator: Pod is terminating"
+            world.slurm.run("scontrol", "update", f"nodename={name}", "state=resume")
+        wait_for(lambda: world.node(name).startswith("idle"), 10, "the node is not idle")
+        assert world.pod(name)["status"]["podIP"] in world.slurm.run("scontrol", "show", "node", name)
+        world.delete(name)
+        world.gone(name)
+
+
+def test_a_killed_slurmd_is_started_again(world: World, kubelet: Kubelet) -> None:
+    pod = worker("killed-0")
+    pod["spec"]["nodeName"] = NODES[0]
+    name = world.create(pod)
+    world.ready(name)
+    os.kill(kubelet.worker("slurm", name).processes["slurmd"].pid, signal.SIGKILL)
+    wait_for(lambda: world.main(name)["restartCount"] == 1 and world.is_ready(name), 15, "it did not come back")
+    assert world.main(name)["lastState"]["terminated"]["exitCode"] == 137
+    world.delete(name)
+    world.gone(name)
+
+
+def test_readiness_follows_the_probe(world: World, kubelet: Kubelet) -> None:
+    pod = worker("stalled-0")
+    pod["spec"]["nodeName"] = NODES[0]
+    pod["spec"]["containers"][0]["readinessProbe"] |= {"periodSeconds": 1, "failureThreshold": 1}
+    name = world.create(pod)
+    world.ready(name)
+    process = kubelet.worker("slurm", name).processes["slurmd"]
+    process.signal(signal.SIGSTOP)
+    wait_for(lambda: not world.is_ready(name), 10, "it is still ready")
+    assert world.pod(name)["status"]["phase"] == "Running"
+    process.signal(signal.SIGCONT)
+    world.ready(name)
+    world.delete(name)
+    world.gone(name)
+
+
+def test_volumes_environment_and_the_pods_own_facts(world: World, kubelet: Kubelet) -> None:
+    volumes = [
+        {"name": "all", "projected": {"defaultMode": 0o640, "sources": [
+            {"secret": {"name": "later", "items": [{"key": "k", "path": "deep/key", "mode": 0o600}]}},
+            {"configMap": {"name": "settings"}},
+            {"downwardAPI": {"items": [{"path": "labels-a", "fieldRef": {"fieldPath": "metadata.labels['a']"}}]}}]}},
+        {"name": "plain", "secret": {"secretName": "later"}}, {"name": "config", "configMap": {"name": "settings"}},
+        {"name": "scratch", "emptyDir": {}},
+    ]  # fmt: skip
+    pod = plain("files-0", "touch /scratch/here; while :; do sleep 60 & wait; done", volumes=volumes)
+    pod["metadata"]["labels"] = {"a": "b"}
+    container = pod["spec"]["containers"][0]
+    container["volumeMounts"] = [
+        {"name": "all", "mountPath": "/all", "readOnly": True}, {"name": "plain", "mountPath": "/plain"},
+        {"name": "config", "mountPath": "/etc/one.conf", "subPath": "one.conf"}, {"name": "scratch", "mountPath": "/scratch"},
+    ]  # fmt: skip
+    container["env"] = [
+        {"name": "A", "value": "x"}, {"name": "B", "value": "$(A)-$(NONE)-$$(A)"},
+        {"name": "IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
+        {"name": "NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
+        {"name": "KEY", "valueFrom": {"secretKeyRef": {"name": "later", "key": "k"}}},
+        {"name": "NO", "valueFrom": {"configMapKeyRef": {"name": "none", "key": "k", "optional": True}}},
+    ]  # fmt: skip
+    world.kube.post("/api/v1/namespaces/slurm/configmaps", {"metadata": {"name": "settings"}, "data": {"one.conf": "1\n"}})
+    name = world.create(pod)
+    wait_for(lambda: "later" in world.main(name).get("state", {}).get("waiting", {}).get("message", ""), 10, "it does not wait")
+    assert world.pod(name)["status"]["phase"] == "Pending"
+    world.kube.post("/api/v1/namespaces/slurm/secrets", {"metadata": {"name": "later"}, "stringData": {"k": "hidden"}})
+    world.ready(name)
+
+    def run(command: str) -> str:
+        return kubelet.exec("slurm", name, "sh", "-c", command, container="main").stdout.strip()
+
+    assert run("cat /all/deep/key /plain/k; echo; cat /all/labels-a") == "hiddenhidden\nb"
+    assert run("stat -L -c %a /all/deep/key /all/one.conf /scratch").split() == ["600", "640", "777"]
+    assert run("cat /etc/one.conf; ls /scratch") == "1\nhere"
+    assert run("touch /all/new 2>/dev/null || echo refused") == "refused"
+    address = world.pod(name)["status"]["podIP"]
+    assert run('echo "$B $IP $NODE $KEY ${NO-unset}"') == f"x-$(NONE)-$(A) {address} {NODES[0]} hidden unset"
+    world.delete(name)
+    world.gone(name)
+
+
+def test_who_ignores_sigterm_is_killed_when_the_grace_is_over(world: World) -> None:
+    pod = plain("deaf-0", "trap '' TERM; while :; do sleep 60 & wait; done", terminationGracePeriodSeconds=1)
+    pod["metadata"]["finalizers"] = ["tests/keep"]
+    name = world.create(pod)
+    world.ready(name)
+    world.delete(name)
+    wait_for(lambda: world.pod(name)["status"]["phase"] == "Failed", 10, "no final status")
+    assert world.main(name)["state"]["terminated"]["exitCode"] == 137
+    assert not world.is_ready(name)
+    world.release(name)
+    world.gone(name)
+
+
+def test_who_ends_at_sigterm_has_succeeded(world: World) -> None:
+    pod = plain("polite-0", "trap 'exit 0' TERM; while :; do sleep 60 & wait; done")
+    pod["metadata"]["finalizers"] = ["tests/keep"]
+    name = world.create(pod)
+    world.ready(name)
+    world.delete(name)
+    wait_for(lambda: world.pod(name)["status"]["phase"] == "Succeeded", 10, "no final status")
+    world.release(name)
+    world.gone(name)
+
+
+def test_a_deletion_by_force_ends_the_processes_at_once(world: World, kubelet: Kubelet) -> None:
+    name = world.create(plain("forced-0", "trap '' TERM; while :; do sleep 60 & wait; done"))
+    world.ready(name)
+    pid = kubelet.worker("slurm", name).processes["main"].pid
+    world.delete(name)
+    world.delete(name, gracePeriodSeconds=0)
+    wait_for(lambda: not Path(f"/proc/{pid}").exists(), 5, "the process lives on")
+    assert not world.pod(name)
+
+
+def test_a_container_that_fails_again_and_again_backs_off(world: World) -> None:
+    name = world.create(plain("loop-0", "exit 3"))
+    wait_for(
+        lambda: world.main(name).get("state", {}).get("waiting", {}).get("reason") == "CrashLoopBackOff", 10, "no back-off"
+    )
+    assert world.main(name)["restartCount"] >= 1 and not world.is_ready(name)
+    world.delete(name)
+    world.gone(name)
+
+
+def _left() -> set[str]:
+    """Links, mounts and processes of kubelets on this host."""
+    links = {line.split(":")[1].strip() for line in subprocess.run(["ip", "-o", "link"], capture_output=True, text=True, check=True).stdout.splitlines()}
+    mounts = {line.split()[1] for line in Path("/proc/mounts").read_text().splitlines() if "/kubelet-" in line}
+    spaces = {os.readlink(p) for p in Path("/proc").glob("[0-9]*/ns/net") if p.exists()}
+    return links | mounts | spaces
+
+
+def test_nothing_is_left_after_a_failing_test(world: World, kube: KubeLab, slurm: SlurmLab) -> None:
+    before = _left()
+    folder = Path()
+    with pytest.raises(ZeroDivisionError), Kubelet(kube, ("kind-3",), slurm) as second:
+        folder = second.folder
+        pod = worker("left-0")
+        pod["spec"]["nodeName"] = "kind-3"
+        world.ready(world.create(pod))
+        assert _left() != before
+        raise ZeroDivisionError
+    wait_for(lambda: _left() == before, 5, "something is left")
+    assert not folder.exists()
+    world.delete("left-0", gracePeriodSeconds=0)
+
+
+def test_nothing_is_left_after_a_kill(world: World, kube: KubeLab, slurm: SlurmLab, tmp_path: Path) -> None:
+    before = _left()
+    program = f"""
+        import types, pathlib, time
+        from tests.lab.kubelet import Kubelet
+        server = types.SimpleNamespace(url={kube.url!r}, ca={str(kube.ca)!r}, token={kube.token!r})
+        slurm = types.SimpleNamespace(root=pathlib.Path({str(slurm.root)!r}), folder=pathlib.Path({str(slurm.folder)!r}), ctld_port={slurm.ctld_port})
+        with Kubelet(server, ("kind-4",), slurm):
+            time.sleep(600)
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        cwd=Path(__file__).parent.parent.parent,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )
+    try:
+        pod = worker("shot-0")
+        pod["spec"]["nodeName"] = "kind-4"
+        world.ready(world.create(pod))
+    finally:
+        process.kill()
+        process.wait()
+    wait_for(lambda: _left() == before, 5, "something is left")
+    world.delete("shot-0", gracePeriodSeconds=0)
+
