@@ -106,6 +106,12 @@ def parser() -> argparse.ArgumentParser:
     how.add_argument("--yes", action="store_true", help="do it")
     do.add_argument("--if-plan", default="", metavar="HASH", help="only if the plan is still this one")
     do.add_argument("-o", "--output", default="text", choices=("text", "json"))
+    explain = commands.add_parser(
+        "explain", parents=[shared], help="what the operator makes of nodeset/NAME, pod/NAME or node/NAME now, and why",
+        allow_abbrev=False,
+    )  # fmt: skip
+    explain.add_argument("subject", metavar="KIND/NAME")
+    explain.add_argument("-o", "--output", default="text", choices=("text", "json"))
     commands.add_parser("crds", parents=[shared], help="print the custom resource definitions", allow_abbrev=False)
     commands.add_parser(
         "sim", help="sim serve [SCENARIO]: serve a simulated cluster (sim serve --help); sim set: change one",
@@ -325,6 +331,10 @@ def _dispatch(args: argparse.Namespace) -> int:
         from slinkytui.commands_do import run_do
 
         return run_do(options(args), args)
+    if args.command == "explain":
+        from slinkytui.commands_explain import run_explain
+
+        return run_explain(options(args), args)
     if args.command == "doctor":
         from slinkytui.commands_doctor import run_doctor
 

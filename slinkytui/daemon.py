@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from slinkytui.backend.controllers.nodeset.controller import Settings
+from slinkytui.backend.controllers.nodeset.observe import Settings
 from slinkytui.backend.controllers.runtime.logs import PassFilter
 from slinkytui.backend.controllers.runtime.manager import Phase
 from slinkytui.backend.engine import Engine

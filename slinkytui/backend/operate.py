@@ -11,7 +11,8 @@ from typing import Final
 from slinkytui.backend.clock import Clock
 from slinkytui.backend.controllers.gated import GatedTransport, put_off
 from slinkytui.backend.controllers.leases import KubeLease, identity
-from slinkytui.backend.controllers.nodeset.controller import Clients, NodeSetController, Settings
+from slinkytui.backend.controllers.nodeset.controller import Clients, NodeSetController
+from slinkytui.backend.controllers.nodeset.observe import Observer, Settings
 from slinkytui.backend.controllers.recorder import KubeEvents
 from slinkytui.backend.controllers.runtime.controller import Controller
 from slinkytui.backend.controllers.runtime.events import Recorder
@@ -21,7 +22,7 @@ from slinkytui.backend.controllers.runtime.manager import Manager
 from slinkytui.backend.controllers.runtime.outcome import Outcome
 from slinkytui.backend.controllers.runtime.pool import Bounds, Limiter, Pool
 from slinkytui.backend.engine import Engine
-from slinkytui.backend.errors import ConfigError, Conflict
+from slinkytui.backend.errors import ConfigError, Conflict, Unreachable
 from slinkytui.backend.kube.client import KubeClient
 from slinkytui.backend.kube.resources import OPERATED
 from slinkytui.backend.kube.watch import Watcher
@@ -30,6 +31,7 @@ from slinkytui.backend.store import Changes, Store
 
 QUICK_S: Final = 1.5
 """How often nodes are asked for while a worker drains: conditional, so that it costs nothing while nothing changes."""
+_LOOK_S: Final = 30.0
 _FACTS: Final = (Table.PODS, Table.KUBENODES, Table.NODES, Table.JOBS, Table.SOURCES, Table.CLUSTERS)
 _NEEDED: Final = ("pods", "nodes", "controllers", "restapis")
 
@@ -62,6 +64,16 @@ class _Rows:
         changes = self._facts.watch((Table.SOURCES,))
         try:
             while self.unsynced():
+                await changes.wake.wait()
+                changes.wake.clear()
+        finally:
+            self._facts.unwatch(changes)
+
+    async def answered(self) -> None:
+        """Wait until it has answered or failed once."""
+        changes = self._facts.watch((Table.SOURCES,))
+        try:
+            while not isinstance(self._facts.get(Table.SOURCES, Key("", self.name)), Source):
                 await changes.wake.wait()
                 changes.wake.clear()
         finally:
@@ -132,6 +144,41 @@ class _Wakes:
             await self._operator.clock.sleep(0.02)
 
 
+class _Anew:
+    """With each term of leadership nothing is expected any more: another process wrote meanwhile."""
+
+    def __init__(self, nodesets: NodeSetController) -> None:
+        self._nodesets = nodesets
+
+    def start(self) -> None:
+        self._nodesets.expected.clear()
+
+    async def stop(self, grace_s: float) -> bool:
+        return True
+
+
+async def look(engine: Engine) -> Observer:
+    """An observer for one look, without lease and queue: what an operator would decide now. The engine has settled."""
+    held = Store()
+    if engine.kube is None:
+        raise ConfigError("NodeSets come from Kubernetes, and there is none", hint="--kubeconfig FILE")
+    sources = [
+        _Whole(Watcher(engine.kube, r, held, engine.clock, namespace=engine.options.namespace), held, r.plural)
+        for r in OPERATED
+    ]
+    try:
+        for source in sources:
+            await source.start()
+        await asyncio.wait_for(asyncio.gather(*(s.answered() for s in sources)), _LOOK_S)
+    except TimeoutError:
+        waits = ", ".join(s.name for s in sources if s.unsynced())
+        raise Unreachable(f"no answer in time from {waits}") from None
+    finally:
+        for source in sources:
+            await source.stop()
+    return Observer(engine.facts, held, engine.clusters, engine.clock)
+
+
 class Operate:
     """`engine` has been started and looks at Kubernetes. `run` works until `stop`."""
 
@@ -157,7 +204,7 @@ class Operate:
         )
         self.manager = Manager(
             clock, sources=(*self._sources(), self._wakes()), elector=self.elector, controllers=(self.controller,),
-            helpers=(self.recorder,),
+            helpers=(_Anew(self.nodesets), self.recorder),
         )  # fmt: skip
 
     def _sources(self) -> list[_Rows]:

@@ -1,7 +1,7 @@
 """Frozen domain types, shared by every layer. Imports nothing of ours but itself."""
 
 from slinkytui.backend.models.base import INFINITE, Row, Table
-from slinkytui.backend.models.decision import Because, Decided, Did
+from slinkytui.backend.models.decision import Because, Decided, Did, Explained, ExplainedLine
 from slinkytui.backend.models.fleet import (
     Cluster,
     FleetNode,
@@ -61,6 +61,8 @@ __all__ = [
     "Diag",
     "Did",
     "Event",
+    "Explained",
+    "ExplainedLine",
     "FleetNode",
     "FleetNodeSet",
     "Gpu",

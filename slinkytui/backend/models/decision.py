@@ -34,3 +34,16 @@ class Decided(Row, frozen=True):
     again_s: float | None = None
     error: str = ""
     reconcile: str = ""
+
+
+class ExplainedLine(Row, frozen=True):
+    label: str
+    text: str
+
+
+class Explained(Row, frozen=True):
+    """What an operator makes of an object now: what is, what is waited for, and what it would do."""
+
+    subject: str
+    lines: tuple[ExplainedLine, ...]
+    acts: tuple[str, ...] = ()

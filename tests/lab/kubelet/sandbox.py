@@ -23,7 +23,10 @@ from typing import Any, Final
 from tests.lab.kubelet.spec import File
 
 Object = dict[str, Any]
+START_S: Final = 10.0
 TOOLS: Final = ("ip", "nsenter", "unshare", "setpriv", "mount", "chroot", "bash", "readlink")
+# The only child of this shell is the container's pid 1. (`unshare --fork` does not tell of a signal on every release.)
+_FIRST: Final = 'bash -c "$1"; exit $?'
 _DEVICES: Final = "null zero full random urandom tty"
 
 
@@ -180,6 +183,14 @@ class Process:
         code = self.outer.poll()
         return code if code is None or code >= 0 else 128 - code
 
+    def entered(self) -> bool:
+        """Whether it is the container's own program, no longer the shell that makes its root."""
+        try:
+            root, line = os.readlink(f"/proc/{self.pid}/root"), Path(f"/proc/{self.pid}/cmdline").read_bytes()
+        except OSError:
+            return False
+        return root != "/" and line.split(b"\0")[0] not in (b"", b"chroot", b"setpriv")
+
     def signal(self, sent: signal.Signals) -> None:
         if self.outer.poll() is None:
             try:
@@ -271,12 +282,17 @@ class Sandbox:
         script = "\n".join([*_mounts(container, image, f"{self.folder}/state", own), _entry(own, pod, container, argv, env)])
         with (self.folder / f"{name}.log").open("ab") as log:
             outer = subprocess.Popen(
-                ["nsenter", "-t", str(self.pid), "-n", "-u", "-i", "-m", "-p", "unshare", "--mount", "--pid", "--cgroup", "--fork",
-                 "--kill-child", "--propagation", "private", "bash", "-c", script],
+                ["nsenter", "-t", str(self.pid), "-n", "-u", "-i", "-m", "-p", "unshare", "--mount", "--pid", "--cgroup",
+                 "--propagation", "private", "bash", "-c", _FIRST, "first", script],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
         process = Process(outer, _child(outer.pid, 2), dict(env), _identity(pod, container))
         self.running.append(process)
+        end = time.monotonic() + START_S
+        while outer.poll() is None and not process.entered():
+            if time.monotonic() > end:
+                raise RuntimeError(f"container {name} did not start")
+            time.sleep(0.002)
         return process
 
     def exec(self, process: Process, argv: Sequence[str], timeout: float) -> subprocess.CompletedProcess[str]:
