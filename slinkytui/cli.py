@@ -132,6 +132,8 @@ def parser() -> argparse.ArgumentParser:
 def _daemon_options(main_parser: _Parser) -> None:
     group = main_parser.add_argument_group("operator")
     group.add_argument("--daemon", action="store_true", help="run as the operator of a cluster, without a screen")
+    group.add_argument("--operate", action="store_true", help="the console also runs the operator")
+    group.add_argument("--attach", default="", metavar="PATH", help="the console of a daemon, by its socket")
     group.add_argument(
         "--leader-elect", action=argparse.BooleanOptionalAction, default=True, help="write only while the lease is held"
     )
@@ -356,4 +358,5 @@ def options(args: argparse.Namespace) -> Any:
     return Options(
         kubeconfig=args.kubeconfig, context=args.context, namespace=args.namespace, slurm=tuple(args.slurm),
         token_file=args.token_file, ca_file=args.ca_file, read_only=args.read_only, sim=args.sim, sim_speed=args.sim_speed,
+        operate=args.operate and not args.daemon, lease_namespace=args.lease_namespace, take_over=args.take_over,
     )  # fmt: skip

@@ -11,12 +11,13 @@ from slinkytui.kinds.verbs import VERBS
 from slinkytui.screens.chooser import Choice, Chooser
 from slinkytui.screens.listing import KindScreen
 from slinkytui.screens.lists import ListScreen
+from slinkytui.screens.operator import OperatorScreen
 from slinkytui.styles.palette import PALETTES
 
 if TYPE_CHECKING:
     from slinkytui.app import SlinkyApp
 
-_WORDS = ("board", "ns", "ctx", "theme", "q")
+_WORDS = ("board", "operator", "ns", "ctx", "theme", "q")
 
 
 def suggestions() -> list[str]:
@@ -36,6 +37,8 @@ async def obey(app: SlinkyApp, text: str) -> None:
         case "board" | "b":
             while len(app.screen_stack) > 2:
                 app.pop_screen()
+        case "operator" | "op":
+            await app.push_screen(OperatorScreen())
         case "ns" | "namespace":
             await _namespace(app, rest)
         case "ctx" | "context":
@@ -136,7 +139,7 @@ async def open_palette(app: SlinkyApp) -> None:
     """Everything that can be done now, by name."""
     choices = [Choice(f":{k.id}", f"list {k.title}", f":{k.id}") for k in KINDS.values()]
     choices += [
-        Choice(":ns", "another namespace", ":ns"), Choice(":ctx", "another context", ":ctx"),
+        Choice(":operator", "the operator at work", ":operator"), Choice(":ns", "another namespace", ":ns"), Choice(":ctx", "another context", ":ctx"),
         *(Choice(f":theme {t}", f"theme {t}", f":theme {t}") for t in PALETTES), Choice(":q", "quit", ":q"),
     ]  # fmt: skip
     screen = app.screen

@@ -7,17 +7,12 @@ import asyncio
 import difflib
 import json
 import sys
-from collections.abc import Sequence
 
-from slinkytui.backend.controllers.nodeset.decide import decide
-from slinkytui.backend.controllers.nodeset.explain import explain
-from slinkytui.backend.controllers.nodeset.observe import Observer
 from slinkytui.backend.engine import Engine
 from slinkytui.backend.errors import NotFound, UsageError
-from slinkytui.backend.models import Explained, FleetNode, FleetNodeSet, Key, Operator, Pod, Table
-from slinkytui.backend.operate import look
+from slinkytui.backend.models import Explained, Operator, RowId, Table
 from slinkytui.backend.options import Options
-from slinkytui.commands_get import plain
+from slinkytui.commands_get import is_named, plain
 from slinkytui.oneshot import settled_engine
 
 KINDS = ("nodeset", "pod", "node")
@@ -56,44 +51,21 @@ def text(found: Explained, operator: str) -> str:
 
 async def _explained(options: Options, kind: str, name: str, timeout_s: float) -> tuple[Explained, str]:
     async with settled_engine(options, timeout_s) as engine:
-        observer = await look(engine)
-        key, subject = _subject(engine, kind, name)
-        found = explained(observer, key, subject, engine.clock.now())
-        return found, _operator(engine)
+        table, row_id = _subject(engine, kind, name)
+        return await engine.explain(table, row_id), _operator(engine)
 
 
-def explained(observer: Observer, key: Key, subject: str, now: float) -> Explained:
-    """`subject` is a pod's name, or "" for the NodeSet. Raises NotFound."""
-    world, _, more = observer.observe(key)
-    if world is None:
-        raise NotFound(f"nodeset {key} not found")
-    decision = decide(world, now)
-    return explain(world, type(decision)((*more, *decision.effects), decision.why, decision.after), subject, now)
-
-
-def _subject(engine: Engine, kind: str, name: str) -> tuple[Key, str]:
-    rows = engine.store.rows
-    if kind == "nodeset":
-        sets = [s.id for s in rows(Table.NODESETS).values() if isinstance(s, FleetNodeSet)]
-        return _only(kind, name, [(s, "") for s in sets if name in (s.name, str(s))], [str(s) for s in sets])
-    if kind == "pod":
-        pods = [p for p in rows(Table.PODS).values() if isinstance(p, Pod) and p.meta.owner_kind == "NodeSet"]
-        found = [(Key(p.id.namespace, p.meta.owner_name), p.id.name) for p in pods if name in (p.id.name, str(p.id))]
-        return _only(kind, name, found, [str(p.id) for p in pods])
-    nodes = [n for n in rows(Table.NODES).values() if isinstance(n, FleetNode)]
-    mine = [n for n in nodes if n.id.name == name]
-    if mine and not any(n.pod and n.nodeset for n in mine):
-        raise NotFound(f"node {name} has no worker pod of a NodeSet", hint=f"slinkytui get nodes {name} -o wide")
-    return _only(kind, name, [(n.nodeset, n.pod.name) for n in mine if n.nodeset and n.pod], [n.id.name for n in nodes])
-
-
-def _only(kind: str, name: str, found: Sequence[tuple[Key, str]], known: Sequence[str]) -> tuple[Key, str]:
+def _subject(engine: Engine, kind: str, name: str) -> tuple[Table, RowId]:
+    """The row that is meant. Raises NotFound with the nearest name."""
+    table = {"nodeset": Table.NODESETS, "pod": Table.PODS, "node": Table.NODES}[kind]
+    ids = list(engine.store.rows(table))
+    found = [i for i in ids if is_named(i, name)]
     if not found:
-        near = difflib.get_close_matches(name, known, 1, 0.6)
+        near = difflib.get_close_matches(name, [str(i) for i in ids], 1, 0.6)
         raise NotFound(f"{kind} {name} not found", hint=f"did you mean {near[0]}?" if near else "")
     if len(found) > 1:
-        raise UsageError(f"{kind} {name} is not one thing", detail=", ".join(f"{k}/{s}" for k, s in found))
-    return found[0]
+        raise UsageError(f"{kind} {name} is not one thing", detail=", ".join(map(str, found)))
+    return table, found[0]
 
 
 def _operator(engine: Engine) -> str:

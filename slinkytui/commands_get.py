@@ -114,6 +114,8 @@ async def _rows(options: Options, query: Query, timeout_s: float) -> tuple[list[
     kind = query.kind
     async with settled_engine(options, timeout_s, query.reads) as engine:
         begin(engine, kind)
+        if kind.table == Table.DECISIONS:
+            return list(await engine.decisions()), Context(engine.clock.now(), engine.store)
         return list(engine.store.rows(kind.table).values()), Context(engine.clock.now(), engine.store)
 
 

@@ -11,6 +11,7 @@ import sys
 import msgspec
 
 from slinkytui.app import SlinkyApp
+from slinkytui.backend.errors import Unreachable, UsageError
 from slinkytui.backend.feed import StreamPipe
 from slinkytui.backend.options import Options
 from slinkytui.backend.reader import Reader
@@ -31,12 +32,23 @@ async def start_engine(options: Options) -> Reader:
     return Reader(StreamPipe(stream, writer))
 
 
+async def attach(path: str) -> Reader:
+    """A reader of a daemon. Raises Unreachable when nobody listens there."""
+    try:
+        stream, writer = await asyncio.open_unix_connection(path, limit=2**20)
+    except OSError as error:
+        raise Unreachable(
+            f"no daemon at {path}", detail=error.strerror or "", hint="slinkytui --daemon --socket PATH"
+        ) from error
+    return Reader(StreamPipe(stream, writer))
+
+
 def run_console(options: Options, args: argparse.Namespace) -> int:
     """Run until the person leaves; an engine that cannot start is an error with its own words."""
     if not sys.stdout.isatty() or not sys.stdin.isatty():
-        from slinkytui.backend.errors import UsageError
-
         raise UsageError("the console needs a terminal", hint="slinkytui get KIND prints without one")
+    if args.attach and args.operate:
+        raise UsageError("--attach and --operate exclude each other: the daemon is the operator")
     check_keys(args.keys)
     memory = Memory.load(default_path())
     # What stands in the settings is the usual; what a person chose in the console since goes before it.
@@ -44,7 +56,7 @@ def run_console(options: Options, args: argparse.Namespace) -> int:
     # A full collection walks every id of every row: it would be felt at a key press.
     gc.set_threshold(5_000, 100, 100_000)
     app = SlinkyApp(
-        lambda: start_engine(options),
+        lambda: attach(args.attach) if args.attach else start_engine(options),
         theme_name=args.theme,
         plain=args.plain,
         first=args.screen,

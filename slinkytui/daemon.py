@@ -19,16 +19,14 @@ from aiohttp import web
 from slinkytui.backend.controllers.nodeset.observe import Settings
 from slinkytui.backend.controllers.runtime.logs import PassFilter
 from slinkytui.backend.controllers.runtime.manager import Phase
+from slinkytui.backend.controllers.runtime.waiting import first
 from slinkytui.backend.engine import Engine
-from slinkytui.backend.errors import ConfigError, SlinkyError, Unreachable
+from slinkytui.backend.errors import ConfigError, SlinkyError
 from slinkytui.backend.feed import StreamPipe
-from slinkytui.backend.kube.resources import LEASES
-from slinkytui.backend.models import Key, Source, Table
-from slinkytui.backend.operate import Operate, OperatorOptions
+from slinkytui.backend.operate import Operate, OperatorOptions, leases_known
 from slinkytui.backend.options import Options
 
 PARTS: Final = "it runs NodeSets; it does not write slurm.conf, refresh Tokens or label the active slurmctld"
-_START_S: Final = 30.0
 
 log = logging.getLogger("slinkytui.daemon")
 
@@ -91,7 +89,7 @@ class Daemon:
         try:
             await self._serve()
             self.operate = Operate(self.engine, self._wanted)
-            await self._alone()
+            await self._alone(self.operate)
             log.info("operating as %s: %s", self.operate.identity, PARTS)
             await self._work(self.operate)
         finally:
@@ -108,29 +106,15 @@ class Daemon:
         if self.operate is not None:
             self.operate.stop()
 
+    async def _alone(self, operate: Operate) -> None:
+        """Refuse to start beside another operator; a signal ends the wait for the answer."""
+        if await first(self._stop.wait(), leases_known(self.engine)) == 1:
+            operate.check_alone()
+
     async def _work(self, operate: Operate) -> None:
         if self._stop.is_set():
             return
         await operate.run()
-
-    async def _alone(self) -> None:
-        """Wait until the leases have been read, then refuse to start beside another operator."""
-        assert self.operate is not None
-        name, facts = f"kubernetes/{LEASES.plural}", self.engine.facts
-        changes = facts.watch((Table.SOURCES,))
-        try:
-            async with asyncio.timeout(_START_S):
-                while not self._stop.is_set():
-                    found = facts.get(Table.SOURCES, Key("", name))
-                    if isinstance(found, Source) and found.state != "starting":
-                        break
-                    await changes.wake.wait()
-                    changes.wake.clear()
-        except TimeoutError:
-            raise Unreachable(f"no answer about the operators' leases within {_START_S:.0f} s") from None
-        finally:
-            facts.unwatch(changes)
-        self.operate.check_alone()
 
     # -- what others ask
 

@@ -16,7 +16,7 @@ from slinkytui.kinds.text import span
 
 SLURM_TABLES = (Table.NODES, Table.GPUS, Table.JOBS, Table.PARTITIONS, Table.RESERVATIONS)
 _WORDS = {Table.KUBENODES: "nodes", Table.GPUS: "nodes", Table.OPERATORS: "leases"}
-OURS = (Table.PROBLEMS, Table.JOURNAL, Table.SOURCES, Table.CLUSTERS)
+OURS = (Table.PROBLEMS, Table.JOURNAL, Table.SOURCES, Table.CLUSTERS, Table.DECISIONS)
 """Tables that this program makes itself: true whatever answers."""
 
 

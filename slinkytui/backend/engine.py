@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection
 from difflib import get_close_matches
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import yaml
@@ -18,7 +18,7 @@ from slinkytui.backend.actions.registry import Scene, make_plan
 from slinkytui.backend.actions.run import run_plan
 from slinkytui.backend.clock import Clock, RealClock
 from slinkytui.backend.clusters import Clusters
-from slinkytui.backend.errors import ConfigError, NotAllowed, NotFound, PlanStale, UsageError
+from slinkytui.backend.errors import ConfigError, NotAllowed, NotFound, PlanStale, SlinkyError, UsageError
 from slinkytui.backend.feed import TYPES, VERSION, Hello, Pipe
 from slinkytui.backend.fleet.facts import Facts, place
 from slinkytui.backend.fleet.join import gpu_rows, join
@@ -29,12 +29,34 @@ from slinkytui.backend.kube.client import KubeClient
 from slinkytui.backend.kube.resources import BY_TABLE, WATCHED, Resource
 from slinkytui.backend.kube.transport import KubeTransport
 from slinkytui.backend.kube.watch import Watcher
-from slinkytui.backend.models import Ask, Cluster, FleetNode, JobId, Key, NodeId, Plan, Row, RowId, Source, Table
+from slinkytui.backend.models import (
+    Ask,
+    Cluster,
+    Decided,
+    Explained,
+    FleetNode,
+    FleetNodeSet,
+    JobId,
+    Key,
+    NodeId,
+    NodeSet,
+    OperatorView,
+    Plan,
+    Pod,
+    Row,
+    RowId,
+    Source,
+    Table,
+)
 from slinkytui.backend.options import Options
 from slinkytui.backend.rights import Rights
 from slinkytui.backend.server import FeedServer
 from slinkytui.backend.simprocess import SimProcess, start_sim
 from slinkytui.backend.store import Store
+
+if TYPE_CHECKING:
+    from slinkytui.backend.controllers.nodeset.observe import Observer
+    from slinkytui.backend.onlooker import Onlooker
 
 _SAME: Final = (
     Table.CLUSTERS, Table.SOURCES, Table.JOBS, Table.PARTITIONS, Table.RESERVATIONS, Table.PODS, Table.KUBENODES,
@@ -46,6 +68,7 @@ POLLED: Final = (Table.NODES, Table.JOBS, Table.PARTITIONS, Table.RESERVATIONS)
 """Tables that come from Slurm as they are."""
 _PAUSE_S: Final = 0.1
 _TRIM_S: Final = 20.0
+_DECIDE_S: Final = 5.0
 _LARGE: Final = 5_000
 """From so many rows on a join is felt."""
 
@@ -77,6 +100,10 @@ class Engine:
         self.journal = Journal(options.journal, self.clock, options.actor)
         self.rights = Rights(self.clusters, None, self.facts, self.clock, read_only=options.read_only)
         self._note = ""
+        self._onlooker: Onlooker | None = None
+        self._deciding: asyncio.Task[None] | None = None
+        self.operating: Callable[[], OperatorView] | None = None
+        """What the operator of this engine does now, where there is one."""
         self._sim: SimProcess | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._servers: list[FeedServer] = []
@@ -127,6 +154,12 @@ class Engine:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        if self._deciding is not None:
+            self._deciding.cancel()
+            await asyncio.gather(self._deciding, return_exceptions=True)
+        if self._onlooker is not None:
+            await self._onlooker.close()
+            self._onlooker = None
         await self.clusters.close()
         if self.kube is not None:
             await self.kube.close()
@@ -263,6 +296,8 @@ class Engine:
         if table == Table.JOURNAL and readers > 0:
             self.store.upsert(Table.JOURNAL, "", self.journal.tail())
         self._wanted[table] = self._wanted.get(table, 0) + readers
+        if table == Table.DECISIONS and readers > 0 and (self._deciding is None or self._deciding.done()):
+            self._deciding = asyncio.create_task(self._keep_deciding(), name="decisions")
         if table == Table.GPUS and readers > 0:
             nodes = [n for n in self.store.rows(Table.NODES).values() if isinstance(n, FleetNode)]
             self.store.upsert(Table.GPUS, "", gpu_rows(nodes, place(self.look().jobs.values())))
@@ -289,6 +324,11 @@ class Engine:
             case "switch":
                 asked = msgspec.msgpack.decode(params, type=_Switch)
                 return await self.switch(asked.context, asked.namespace)
+            case "explain":
+                table, row_id = msgspec.msgpack.decode(params, type=tuple[Table, bytes])
+                return await self.explain(table, msgspec.msgpack.decode(row_id, type=TYPES[table][1]))
+            case "operator":
+                return self.operating() if self.operating is not None else None
             case "refresh":
                 for link in self.clusters.links.values():
                     if link.poller is not None:
@@ -296,6 +336,41 @@ class Engine:
                 return None
             case _:
                 raise UsageError(f"an engine knows no call {method!r}")
+
+    async def explain(self, table: Table, row_id: RowId) -> Explained:
+        """What an operator makes of a NodeSet, a worker pod or a Slurm node now. Raises NotFound for anything else."""
+        from slinkytui.backend.controllers.nodeset.explain import explained
+
+        key, subject = _worker_of(table, row_id, self.store)
+        return explained(await self._observer(), key, subject, self.clock.now())
+
+    async def decisions(self) -> list[Decided]:
+        """What the operator of this engine last decided; where none runs in it, what one would decide now."""
+        if self.operating is not None:
+            return [d for d in self.store.rows(Table.DECISIONS).values() if isinstance(d, Decided)]
+        from slinkytui.backend.controllers.nodeset.explain import would
+
+        observer = await self._observer()
+        ids = [n.id for n in self.facts.rows(Table.NODESETS).values() if isinstance(n, NodeSet)]
+        return [d for key in ids if (d := would(observer, key, self.clock.now())) is not None]
+
+    async def _keep_deciding(self) -> None:
+        """The decisions while somebody reads them and no operator of ours makes them."""
+        while self._wanted.get(Table.DECISIONS) and self.operating is None:
+            try:
+                await self.store.replace(Table.DECISIONS, "would", await self.decisions())
+            except SlinkyError as error:
+                log.info("cannot look at what an operator would decide: %s", error.line())
+            await self.clock.sleep(_DECIDE_S)
+
+    async def _observer(self) -> Observer:
+        from slinkytui.backend.onlooker import Onlooker
+
+        if self.kube is None:
+            raise NotFound("NodeSets come from Kubernetes, and there is none", hint="--kubeconfig FILE")
+        if self._onlooker is None:
+            self._onlooker = Onlooker(self.kube, self.facts, self.clusters, self.clock, self.options.namespace)
+        return await self._onlooker.observer()
 
     async def plan(self, ask: Ask) -> Plan:
         """What a verb would do now, without doing it."""
@@ -353,3 +428,16 @@ class Engine:
 def rows_of(engine: Engine, table: Table) -> list[Row]:
     """The rows of a table of the picture, for faces in the engine's own process."""
     return list(engine.store.rows(table).values())
+
+
+def _worker_of(table: Table, row_id: RowId, store: Store) -> tuple[Key, str]:
+    """The NodeSet behind a row, and its pod's name ("" for the NodeSet itself)."""
+    row = store.get(table, row_id)
+    match row:
+        case FleetNodeSet():
+            return row.id, ""
+        case Pod() if row.meta.owner_kind == "NodeSet":
+            return Key(row.id.namespace, row.meta.owner_name), row.id.name
+        case FleetNode(pod=Key() as pod, nodeset=Key() as nodeset):
+            return nodeset, pod.name
+    raise NotFound(f"{row_id} is no worker of a NodeSet")

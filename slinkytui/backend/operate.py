@@ -12,7 +12,7 @@ from slinkytui.backend.clock import Clock
 from slinkytui.backend.controllers.gated import GatedTransport, put_off
 from slinkytui.backend.controllers.leases import KubeLease, identity
 from slinkytui.backend.controllers.nodeset.controller import Clients, NodeSetController
-from slinkytui.backend.controllers.nodeset.observe import Observer, Settings
+from slinkytui.backend.controllers.nodeset.observe import Settings
 from slinkytui.backend.controllers.recorder import KubeEvents
 from slinkytui.backend.controllers.runtime.controller import Controller
 from slinkytui.backend.controllers.runtime.events import Recorder
@@ -24,14 +24,15 @@ from slinkytui.backend.controllers.runtime.pool import Bounds, Limiter, Pool
 from slinkytui.backend.engine import Engine
 from slinkytui.backend.errors import ConfigError, Conflict, Unreachable
 from slinkytui.backend.kube.client import KubeClient
-from slinkytui.backend.kube.resources import OPERATED
+from slinkytui.backend.kube.resources import LEASES, OPERATED
 from slinkytui.backend.kube.watch import Watcher
-from slinkytui.backend.models import Key, Operator, RowId, Source, Table
+from slinkytui.backend.models import Key, Operator, OperatorView, QueueLine, RowId, Table
+from slinkytui.backend.onlooker import Rows, Whole
 from slinkytui.backend.store import Changes, Store
 
+_LEASES_S: Final = 30.0
 QUICK_S: Final = 1.5
 """How often nodes are asked for while a worker drains: conditional, so that it costs nothing while nothing changes."""
-_LOOK_S: Final = 30.0
 _FACTS: Final = (Table.PODS, Table.KUBENODES, Table.NODES, Table.JOBS, Table.SOURCES, Table.CLUSTERS)
 _NEEDED: Final = ("pods", "nodes", "controllers", "restapis")
 
@@ -48,62 +49,6 @@ class OperatorOptions:
     workers: int = 4
     settings: Settings = field(default_factory=Settings)
     timings: Timings = field(default_factory=Timings)
-
-
-class _Rows:
-    """A source that an engine reads already: synced once its first list is there."""
-
-    def __init__(self, facts: Store, plural: str) -> None:
-        self.name = f"kubernetes/{plural}"
-        self._facts = facts
-
-    async def start(self) -> None:
-        """The engine has started it."""
-
-    async def synced(self) -> None:
-        changes = self._facts.watch((Table.SOURCES,))
-        try:
-            while self.unsynced():
-                await changes.wake.wait()
-                changes.wake.clear()
-        finally:
-            self._facts.unwatch(changes)
-
-    async def answered(self) -> None:
-        """Wait until it has answered or failed once."""
-        changes = self._facts.watch((Table.SOURCES,))
-        try:
-            while not isinstance(self._facts.get(Table.SOURCES, Key("", self.name)), Source):
-                await changes.wake.wait()
-                changes.wake.clear()
-        finally:
-            self._facts.unwatch(changes)
-
-    def unsynced(self) -> str:
-        found = self._facts.get(Table.SOURCES, Key("", self.name))
-        if not isinstance(found, Source):
-            return "not asked yet"
-        return "" if found.last_success is not None else found.error or "no answer yet"
-
-    async def stop(self) -> None:
-        """The engine stops it."""
-
-
-class _Whole(_Rows):
-    """Objects that only an operator reads whole."""
-
-    def __init__(self, watcher: Watcher, held: Store, plural: str) -> None:
-        super().__init__(held, plural)
-        self._watcher = watcher
-        self._task: asyncio.Task[None] | None = None
-
-    async def start(self) -> None:
-        self._task = asyncio.create_task(self._watcher.run(), name=f"watch whole {self.name}")
-
-    async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
 
 
 class _Wakes:
@@ -157,26 +102,13 @@ class _Anew:
         return True
 
 
-async def look(engine: Engine) -> Observer:
-    """An observer for one look, without lease and queue: what an operator would decide now. The engine has settled."""
-    held = Store()
-    if engine.kube is None:
-        raise ConfigError("NodeSets come from Kubernetes, and there is none", hint="--kubeconfig FILE")
-    sources = [
-        _Whole(Watcher(engine.kube, r, held, engine.clock, namespace=engine.options.namespace), held, r.plural)
-        for r in OPERATED
-    ]
+async def leases_known(engine: Engine) -> None:
+    """Wait until the operators' leases have been read, or cannot be. Raises Unreachable without any answer."""
+    leases = Rows(engine.facts, LEASES.plural)
     try:
-        for source in sources:
-            await source.start()
-        await asyncio.wait_for(asyncio.gather(*(s.answered() for s in sources)), _LOOK_S)
+        await asyncio.wait_for(leases.answered(), _LEASES_S)
     except TimeoutError:
-        waits = ", ".join(s.name for s in sources if s.unsynced())
-        raise Unreachable(f"no answer in time from {waits}") from None
-    finally:
-        for source in sources:
-            await source.stop()
-    return Observer(engine.facts, held, engine.clusters, engine.clock)
+        raise Unreachable(f"no answer about the operators' leases within {_LEASES_S:.0f} s") from None
 
 
 class Operate:
@@ -195,6 +127,7 @@ class Operate:
         kube = KubeClient(GatedTransport(engine.kube.transport, gate))
         self.recorder = Recorder(KubeEvents(kube, "nodeset-controller", self.identity), clock)
         self._pools: dict[str, Pool] = {}
+        engine.operating = self.view
         clients = Clients(kube, gate, Pool(Limiter(clock), clock, put_off), self._slurm_pool)
         self.nodesets = NodeSetController(
             engine.facts, self.held, engine.clusters, clients, self.recorder, clock, engine.store, options.settings
@@ -207,17 +140,31 @@ class Operate:
             helpers=(_Anew(self.nodesets), self.recorder),
         )  # fmt: skip
 
-    def _sources(self) -> list[_Rows]:
-        engine, out = self.engine, [_Rows(self.engine.facts, p) for p in _NEEDED]
+    def _sources(self) -> list[Rows]:
+        engine, out = self.engine, [Rows(self.engine.facts, p) for p in _NEEDED]
         assert engine.kube is not None
         for resource in OPERATED:
             watcher = Watcher(engine.kube, resource, self.held, self.clock, namespace=engine.options.namespace)
-            out.append(_Whole(watcher, self.held, resource.plural))
+            out.append(Whole(watcher, self.held, resource.plural))
         return out
 
     def _wakes(self) -> _Wakes:
         whole = tuple(r.table for r in OPERATED if r.table is not None)
         return _Wakes(((self.engine.facts, _FACTS), (self.held, whole)), self)
+
+    def view(self) -> OperatorView:
+        """What it does now."""
+        held = self.elector.view() if self.elector is not None else None
+        queue = tuple(
+            QueueLine(str(q.key), str(q.state), q.since, q.due_in, q.retries, q.error)
+            for q in self.controller.queue.table()
+        )
+        return OperatorView(
+            self.identity, str(self.manager.phase), held.holder if held else "no lease is asked for", held.error if held else "",
+            self.manager.terms, self.controller.workers, queue,
+            tuple((str(k), i) for k, i in self.controller.active.items()), tuple(self.controller.stats.results.items()),
+            tuple(f"{name}: {why}" for name, why in self.manager.unready().items()),
+        )  # fmt: skip
 
     def _slurm_pool(self, cluster: str) -> Pool:
         """One a cluster: a slurmrestd that is slow holds up nobody else's NodeSets."""

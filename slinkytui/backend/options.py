@@ -20,3 +20,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     sim_speed: float = 1.0
     journal: str = ""
     actor: str = ""
+    operate: bool = False
+    """Also run the cluster's operator; its lease is in `lease_namespace`."""
+    lease_namespace: str = "slinky"
+    take_over: bool = False

@@ -26,7 +26,18 @@ from slinkytui.backend.feed import (
     Unsubscribe,
     from_fault,
 )
-from slinkytui.backend.models import Ask, JobId, Plan, Row, RowId, RunResult, StepResult, Table
+from slinkytui.backend.models import (
+    Ask,
+    Explained,
+    JobId,
+    OperatorView,
+    Plan,
+    Row,
+    RowId,
+    RunResult,
+    StepResult,
+    Table,
+)
 
 T = TypeVar("T")
 
@@ -215,6 +226,14 @@ class Reader:
     async def raw(self, table: Table, row_id: RowId) -> str:
         """The raw object of a row as YAML."""
         return await self.call("raw", [table, msgspec.msgpack.encode(row_id)], str)
+
+    async def explain(self, table: Table, row_id: RowId) -> Explained:
+        """What an operator makes of a NodeSet, a worker or a Slurm node now."""
+        return await self.call("explain", [table, msgspec.msgpack.encode(row_id)], Explained)
+
+    async def operator(self) -> OperatorView | None:
+        """What the operator of this engine does now; None where none runs in it."""
+        return await self.call("operator", None, OperatorView | None)  # type: ignore[arg-type]  # a union is decoded too
 
     async def refresh(self) -> None:
         """Ask the servers now."""

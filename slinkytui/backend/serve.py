@@ -16,6 +16,7 @@ import platformdirs
 from slinkytui.backend.engine import Engine
 from slinkytui.backend.errors import SlinkyError
 from slinkytui.backend.feed import VERSION, Hello, StreamPipe, to_fault
+from slinkytui.backend.models import Source
 from slinkytui.backend.options import Options
 
 
@@ -30,10 +31,29 @@ async def serve(sock: socket.socket, options: Options) -> None:
         await pipe.send(Hello(VERSION, failed=to_fault(error)))
         await pipe.close()
         return
+    operator = asyncio.create_task(_operate(engine), name="operator") if options.operate else None
     try:
         await engine.serve(pipe)
     finally:
+        if operator is not None:
+            operator.cancel()
+            await asyncio.gather(operator, return_exceptions=True)
         await engine.close()
+
+
+async def _operate(engine: Engine) -> None:
+    """Run the operator beside the console; what keeps it from that is a row among the sources."""
+    from slinkytui.backend.operate import Operate, OperatorOptions, leases_known
+
+    try:
+        options = OperatorOptions(namespace=engine.options.lease_namespace, take_over=engine.options.take_over)
+        operate = Operate(engine, options)
+        await leases_known(engine)
+        operate.check_alone()
+        await operate.run()
+    except SlinkyError as error:
+        logging.getLogger(__name__).error("the operator does not run: %s", error.line())
+        engine.facts.source(Source("operator", "refused", None, engine.clock.now(), error.line()))
 
 
 def log_path() -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from slinkytui.kinds.base import Kind
+from slinkytui.kinds.decisions import DECISIONS
 from slinkytui.kinds.gpus import GPUS
 from slinkytui.kinds.jobs import JOBS
 from slinkytui.kinds.kubenodes import KUBENODES
@@ -33,6 +34,7 @@ KINDS: Final[dict[str, Kind]] = {
         TOKENS,
         PROBLEMS,
         JOURNAL,
+        DECISIONS,
     )
 }
 """By id, in the order of menus."""

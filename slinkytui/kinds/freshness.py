@@ -9,7 +9,7 @@ from slinkytui.backend.models import Source, Table
 
 _SLURM: Final = (Table.NODES, Table.GPUS, Table.JOBS, Table.PARTITIONS, Table.RESERVATIONS)
 _WORDS: Final = {Table.KUBENODES: "nodes", Table.GPUS: "nodes", Table.OPERATORS: "leases"}
-_OURS: Final = (Table.PROBLEMS, Table.CLUSTERS, Table.SOURCES, Table.JOURNAL)
+_OURS: Final = (Table.PROBLEMS, Table.CLUSTERS, Table.SOURCES, Table.JOURNAL, Table.DECISIONS)
 
 
 def sources_of(table: Table, sources: Iterable[Source]) -> list[Source]:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from slinkytui.backend.models import Event, Problem, Table
-from slinkytui.kinds.base import Context, Kind, Line, Section
+from slinkytui.backend.models import Event, Explained, Problem, Table
+from slinkytui.kinds.base import Context, Kind, Line, Section, Token
 from slinkytui.kinds.text import age
 
 _EVENTS: Final = 20
+_ACTS: Final = 8
+_SAID: Final[dict[str, Token]] = {"waits": "warning", "held": "warning", "refused": "error"}
+_ELSEWHERE: Final = ("NodeSet", "Kubernetes", "Slurm node")
+"""Told by the page's own sections."""
 
 
 def why_sections(row: Any, ctx: Context) -> tuple[Section, ...]:
@@ -27,6 +31,20 @@ def why_sections(row: Any, ctx: Context) -> tuple[Section, ...]:
         for p in found
     )
     return (Section("Why it needs you", lines),)
+
+
+def explained_section(found: Explained) -> Section:
+    """What an operator makes of an object: what is, what is waited for, and what it would do now."""
+    lines = [
+        Line(one.label, one.text, _SAID.get(one.label, "text")) for one in found.lines if one.label not in _ELSEWHERE
+    ]
+    acts = found.acts[:_ACTS]
+    lines += [Line("would do" if at == 0 else "", act) for at, act in enumerate(acts)]
+    if found.acts[_ACTS:]:
+        lines.append(Line("", f"and {len(found.acts) - _ACTS} more", "muted"))
+    if not found.acts:
+        lines.append(Line("would do", "nothing", "muted"))
+    return Section("What the operator makes of it", tuple(lines))
 
 
 def event_sections(kind: Kind, row: Any, ctx: Context) -> tuple[Section, ...]:

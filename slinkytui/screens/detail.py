@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from rich.text import Text
 from textual.app import ComposeResult
@@ -12,10 +12,10 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Static
 
-from slinkytui.backend import Row, RowId, SlinkyError, Table
+from slinkytui.backend import NotFound, Row, RowId, SlinkyError, Table
 from slinkytui.kinds import KINDS, Kind
-from slinkytui.kinds.base import Context
-from slinkytui.kinds.pages import event_sections, why_sections
+from slinkytui.kinds.base import Context, Line, Section
+from slinkytui.kinds.pages import event_sections, explained_section, why_sections
 from slinkytui.screens.frame import footer_parts, header_parts
 from slinkytui.widgets.bars import Bar
 from slinkytui.widgets.prompt import Prompt
@@ -23,6 +23,11 @@ from slinkytui.widgets.text import hang, inert, shown
 
 if TYPE_CHECKING:
     from slinkytui.app import SlinkyApp
+
+
+_EXPLAINED: Final = ("nodesets", "pods", "nodes")
+"""Kinds that an operator decides about."""
+_EXPLAIN_S: Final = 3.0
 
 
 class DetailScreen(Screen[None]):
@@ -42,6 +47,7 @@ class DetailScreen(Screen[None]):
         super().__init__()
         self._kind, self._row_id = kind, row_id
         self._links: list[tuple[str, RowId]] = []
+        self._explained: Section | None = None
         self._drawn = Text()
 
     @property
@@ -64,6 +70,27 @@ class DetailScreen(Screen[None]):
             tables = {self._kind.table, *self._kind.tables, *(KINDS[link.kind].table for link in self._kind.links)}
             await reader.subscribe(*tables, Table.EVENTS, Table.PROBLEMS)
         self.set_interval(1.0, self._draw)
+        if self._kind.id in _EXPLAINED:
+            self.set_interval(_EXPLAIN_S, self._ask)
+            self._ask()
+        self._draw()
+
+    def _ask(self) -> None:
+        self.run_worker(self._explain(), group="explain", exclusive=True)
+
+    async def _explain(self) -> None:
+        """What an operator makes of it now: by the very decision that it would act on."""
+        reader = self.slinky.reader
+        if reader is None:
+            return
+        try:
+            found = await reader.explain(self._kind.table, self._row_id)
+        except NotFound:
+            self._explained = None  # no worker of a NodeSet: nothing is decided about it
+        except SlinkyError as error:
+            self._explained = Section("Operator", (Line("not known", error.line(), "error"),))
+        else:
+            self._explained = explained_section(found)
         self._draw()
 
     @property
@@ -96,7 +123,10 @@ class DetailScreen(Screen[None]):
     def _page(self, row: Row, ctx: Context) -> Text:
         text, tokens = Text(), self.slinky.palette.tokens
         text.append(self._say(self._kind.summary(row, ctx)) + "\n\n", tokens["accent"])
-        sections = (*why_sections(row, ctx), *self._kind.detail(row, ctx), *event_sections(self._kind, row, ctx))
+        explained = () if self._explained is None else (self._explained,)
+        sections = (
+            *why_sections(row, ctx), *explained, *self._kind.detail(row, ctx), *event_sections(self._kind, row, ctx),
+        )  # fmt: skip
         for section in sections:
             if not section.lines:
                 continue

@@ -38,11 +38,18 @@ def worker(name: str, namespace: str = "slurm") -> Object:
     """A worker pod as the operator makes it."""
 
     def probe(path: str, failures: int) -> Object:
-        return {"httpGet": {"path": path, "port": "slurmd", "scheme": "HTTP"}, "failureThreshold": failures, "periodSeconds": 10}
+        return {
+            "httpGet": {"path": path, "port": "slurmd", "scheme": "HTTP"},
+            "failureThreshold": failures,
+            "periodSeconds": 10,
+        }
 
     source = {"secret": {"name": "slurm-auth-slurm", "items": [{"key": "slurm.key", "path": "slurm.key"}]}}
     topology = {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.annotations['topology.slinky.slurm.net/spec']"}}
-    anti = {"labelSelector": {"matchLabels": {"app.kubernetes.io/name": "slurmd"}}, "topologyKey": "kubernetes.io/hostname"}
+    anti = {
+        "labelSelector": {"matchLabels": {"app.kubernetes.io/name": "slurmd"}},
+        "topologyKey": "kubernetes.io/hostname",
+    }
     return {
         "apiVersion": "v1", "kind": "Pod",
         "metadata": {
@@ -131,9 +138,15 @@ class World:
         return self.slurm.run("sinfo", "-h", "-N", "-n", name, "-p", "all", "-o", "%T %E").strip()
 
     def rest(self, path: str, body: Object | None = None) -> Object:
-        headers = {"X-SLURM-USER-TOKEN": self.slurm.token, "X-SLURM-USER-NAME": "alice", "Content-Type": "application/json"}
+        headers = {
+            "X-SLURM-USER-TOKEN": self.slurm.token,
+            "X-SLURM-USER-NAME": "alice",
+            "Content-Type": "application/json",
+        }
         request = urllib.request.Request(
-            f"{self.slurm.url}/slurm/v0.0.44{path}", headers=headers, data=None if body is None else json.dumps(body).encode()
+            f"{self.slurm.url}/slurm/v0.0.44{path}",
+            headers=headers,
+            data=None if body is None else json.dumps(body).encode(),
         )
         with urllib.request.urlopen(request, timeout=20) as answer:
             return dict(json.loads(answer.read()))
@@ -169,7 +182,9 @@ def kube(slurm: SlurmLab) -> Iterator[KubeLab]:
     try:
         lab.namespace("slurm")
         key = base64.b64encode((slurm.folder / "etc/slurm.key").read_bytes()).decode()
-        lab.post("/api/v1/namespaces/slurm/secrets", {"metadata": {"name": "slurm-auth-slurm"}, "data": {"slurm.key": key}})
+        lab.post(
+            "/api/v1/namespaces/slurm/secrets", {"metadata": {"name": "slurm-auth-slurm"}, "data": {"slurm.key": key}}
+        )
         yield lab
     finally:
         lab.stop()
@@ -211,8 +226,11 @@ def test_scheduler_spreads_workers_and_a_job_spans_them(world: World) -> None:
     world.ready(*names)
     assert {world.pod(n)["spec"]["nodeName"] for n in names} == set(NODES)
     job = world.submit("srun hostname", nodes="2", tasks=2)
-    wait_for(lambda: world.job(job)[0] not in ("PENDING", "CONFIGURING", "RUNNING", "COMPLETING"), 15, "the job did not end")
-    assert world.job(job) == ("COMPLETED", "pair-[0-1]")
+    wait_for(
+        lambda: world.job(job)[0] not in ("PENDING", "CONFIGURING", "RUNNING", "COMPLETING"), 15, "the job did not end"
+    )
+    state, nodes = world.job(job)
+    assert (state, sorted(world.slurm.run("scontrol", "show", "hostnames", nodes).split())) == ("COMPLETED", names)
     for name in names:
         world.delete(name)
     for name in names:
@@ -220,18 +238,117 @@ def test_scheduler_spreads_workers_and_a_job_spans_them(world: World) -> None:
 
 
 def test_a_pod_of_the_same_name_is_the_same_node_again(world: World) -> None:
-    for turn in range(2):
-        pod = worker("again-0")
-        pod["spec"]["nodeName"] = NODES[1]
-        name = world.create(pod)
-        world.ready(name)
-        if turn:
-            # Slurm keeps the state and its reason over the new pod: whoever set it has to take it back.
-            assert world.node(name) == "down slurm-operator: Pod is terminating"
-            world.slurm.run("scontrol", "update", f"nodename={name}", "state=resume")
-        wait_for(lambda: world.node(name).startswith("idle"), 10, "the node is not idle")
-        assert world.pod(name)["status"]["podIP"] in world.slurm.run("scontrol", "show", "node", name)
+    pod = worker("again-0")
+    pod["spec"]["nodeName"] = NODES[1]
+    name = world.create(pod)
+    world.ready(name)
+    first = world.pod(name)["status"]["podIP"]
+    world.delete(name)
+    world.gone(name)
+    world.create(pod)
+    world.ready(name)
+    # Slurm keeps the state and its reason over the new pod: whoever set it has to take it back.
+    assert world.node(name) == "down slurm-operator: Pod is terminating"
+    world.slurm.run("scontrol", "update", f"nodename={name}", "state=resume")
+    wait_for(lambda: world.node(name).startswith("idle"), 10, "the node is not idle")
+    second = world.pod(name)["status"]["podIP"]
+    assert second != first
+    wait_for(lambda: f"NodeAddr={second} " in world.slurm.run("scontrol", "show", "node", name), 5, "the old address")
+    world.delete(name)
+    world.gone(name)
+
+
+def test_a_job_on_a_deleted_worker_goes_back_to_the_queue(world: World) -> None:
+    pod = worker("busy-0")
+    pod["spec"]["nodeName"] = NODES[0]
+    name = world.create(pod)
+    world.ready(name)
+    job = world.submit("sleep 300")
+    wait_for(lambda: world.job(job) == ("RUNNING", name), 15, "the job does not run")
+    world.delete(name)
+    world.gone(name)
+    (found,) = world.rest(f"/job/{job}")["jobs"]
+    assert (found["job_state"][0], found["restart_cnt"]) == ("PENDING", 1)
+    world.slurm.run("scancel", str(job))
+
+
+def test_an_api_server_that_restarts_disturbs_no_pod(world: World, kubelet: Kubelet) -> None:
+    names = [f"calm-{at}" for at in range(2)]
+    for name, node in zip(names, NODES, strict=True):
+        pod = worker(name)
+        pod["spec"]["nodeName"] = node
+        world.create(pod)
+    world.ready(*names)
+    before = [kubelet.worker("slurm", n).processes["slurmd"].pid for n in names]
+    world.kube.stop_apiserver()
+    os.kill(before[1], signal.SIGKILL)
+    world.kube.start_apiserver()
+    wait_for(
+        lambda: world.main(names[1])["restartCount"] == 1 and world.is_ready(names[1]), 15, "the restart is not told"
+    )
+    assert kubelet.worker("slurm", names[0]).processes["slurmd"].pid == before[0]
+    assert world.main(names[0])["restartCount"] == 0
+    for name in names:
         world.delete(name)
+    for name in names:
+        world.gone(name)
+
+
+def test_a_claim_is_kept_over_pods(world: World) -> None:
+    claim = {
+        "metadata": {"name": "kept"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    }
+    world.kube.post("/api/v1/namespaces/slurm/persistentvolumeclaims", claim)
+    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "kept"}}]
+    # The first ends well when it may write, the second when it finds what the first wrote.
+    for name, script in (("writes-0", "echo 1 > /data/file"), ("reads-0", "grep 1 /data/file")):
+        pod = plain(name, script, volumes=volumes, restartPolicy="Never")
+        pod["spec"]["containers"][0]["volumeMounts"] = [{"name": "data", "mountPath": "/data"}]
+        world.create(pod)
+        wait_for(
+            lambda name=name: world.pod(name)["status"]["phase"] in ("Succeeded", "Failed"), 10, f"{name} does not end"
+        )
+        assert world.pod(name)["status"]["phase"] == "Succeeded"
+        world.delete(name)
+        world.gone(name)
+
+
+def test_init_containers_run_to_their_end_one_after_the_other(world: World, kubelet: Kubelet) -> None:
+    pod = plain(
+        "steps-0", "trap 'exit 0' TERM; while :; do sleep 60 & wait; done", volumes=[{"name": "v", "emptyDir": {}}]
+    )
+    mounts = [{"name": "v", "mountPath": "/v"}]
+    pod["spec"]["containers"][0]["volumeMounts"] = mounts
+    pod["spec"]["initContainers"] = [
+        {
+            "name": "one",
+            "image": "sh:1",
+            "command": ["sh", "-c", "sleep 0.2; echo one >> /v/steps"],
+            "volumeMounts": mounts,
+        },
+        {"name": "two", "image": "sh:1", "command": ["sh", "-c", "echo two >> /v/steps"], "volumeMounts": mounts},
+    ]
+    name = world.create(pod)
+    world.ready(name)
+    assert kubelet.exec("slurm", name, "cat", "/v/steps", container="main").stdout.split() == ["one", "two"]
+    ends = [s["state"]["terminated"]["exitCode"] for s in world.pod(name)["status"]["initContainerStatuses"]]
+    assert ends == [0, 0]
+    world.delete(name)
+    world.gone(name)
+
+
+def test_twenty_workers(world: World) -> None:
+    names = [f"many-{at}" for at in range(20)]
+    for at, name in enumerate(names):
+        pod = worker(name)
+        pod["spec"]["nodeName"] = NODES[at % 2]
+        world.create(pod)
+    world.ready(*names)
+    wait_for(lambda: all(world.node(n).startswith("idle") for n in names), 10, "not all are idle")
+    for name in names:
+        world.delete(name)
+    for name in names:
         world.gone(name)
 
 
@@ -272,7 +389,9 @@ def test_volumes_environment_and_the_pods_own_facts(world: World, kubelet: Kubel
         {"name": "plain", "secret": {"secretName": "later"}}, {"name": "config", "configMap": {"name": "settings"}},
         {"name": "scratch", "emptyDir": {}},
     ]  # fmt: skip
-    pod = plain("files-0", "touch /scratch/here; while :; do sleep 60 & wait; done", volumes=volumes)
+    pod = plain(
+        "files-0", "trap 'exit 0' TERM; touch /scratch/here; while :; do sleep 60 & wait; done", volumes=volumes
+    )
     pod["metadata"]["labels"] = {"a": "b"}
     container = pod["spec"]["containers"][0]
     container["volumeMounts"] = [
@@ -286,9 +405,15 @@ def test_volumes_environment_and_the_pods_own_facts(world: World, kubelet: Kubel
         {"name": "KEY", "valueFrom": {"secretKeyRef": {"name": "later", "key": "k"}}},
         {"name": "NO", "valueFrom": {"configMapKeyRef": {"name": "none", "key": "k", "optional": True}}},
     ]  # fmt: skip
-    world.kube.post("/api/v1/namespaces/slurm/configmaps", {"metadata": {"name": "settings"}, "data": {"one.conf": "1\n"}})
+    world.kube.post(
+        "/api/v1/namespaces/slurm/configmaps", {"metadata": {"name": "settings"}, "data": {"one.conf": "1\n"}}
+    )
     name = world.create(pod)
-    wait_for(lambda: "later" in world.main(name).get("state", {}).get("waiting", {}).get("message", ""), 10, "it does not wait")
+    wait_for(
+        lambda: "later" in world.main(name).get("state", {}).get("waiting", {}).get("message", ""),
+        10,
+        "it does not wait",
+    )
     assert world.pod(name)["status"]["phase"] == "Pending"
     world.kube.post("/api/v1/namespaces/slurm/secrets", {"metadata": {"name": "later"}, "stringData": {"k": "hidden"}})
     world.ready(name)
@@ -343,7 +468,9 @@ def test_a_deletion_by_force_ends_the_processes_at_once(world: World, kubelet: K
 def test_a_container_that_fails_again_and_again_backs_off(world: World) -> None:
     name = world.create(plain("loop-0", "exit 3"))
     wait_for(
-        lambda: world.main(name).get("state", {}).get("waiting", {}).get("reason") == "CrashLoopBackOff", 10, "no back-off"
+        lambda: world.main(name).get("state", {}).get("waiting", {}).get("reason") == "CrashLoopBackOff",
+        10,
+        "no back-off",
     )
     assert world.main(name)["restartCount"] >= 1 and not world.is_ready(name)
     world.delete(name)
@@ -352,7 +479,10 @@ def test_a_container_that_fails_again_and_again_backs_off(world: World) -> None:
 
 def _left() -> set[str]:
     """Links, mounts and processes of kubelets on this host."""
-    links = {line.split(":")[1].strip() for line in subprocess.run(["ip", "-o", "link"], capture_output=True, text=True, check=True).stdout.splitlines()}
+    links = {
+        line.split(":")[1].strip()
+        for line in subprocess.run(["ip", "-o", "link"], capture_output=True, text=True, check=True).stdout.splitlines()
+    }
     mounts = {line.split()[1] for line in Path("/proc/mounts").read_text().splitlines() if "/kubelet-" in line}
     spaces = {os.readlink(p) for p in Path("/proc").glob("[0-9]*/ns/net") if p.exists()}
     return links | mounts | spaces
@@ -397,4 +527,3 @@ def test_nothing_is_left_after_a_kill(world: World, kube: KubeLab, slurm: SlurmL
         process.wait()
     wait_for(lambda: _left() == before, 5, "something is left")
     world.delete("shot-0", gracePeriodSeconds=0)
-

@@ -34,6 +34,7 @@ MADE_OF: Final[Mapping[Table, frozenset[Table]]] = {
     Table.NODESETS: _BOTH,
     Table.GPUS: _BOTH | {Table.JOBS},
     Table.PROBLEMS: frozenset(Table),
+    Table.DECISIONS: frozenset(Table),
 }
 """What joined rows are made of. Jobs on nodes and NodeSets are named by the columns that show them: they are by far the
 largest table."""

@@ -1,7 +1,15 @@
 """Frozen domain types, shared by every layer. Imports nothing of ours but itself."""
 
 from slinkytui.backend.models.base import INFINITE, Row, Table
-from slinkytui.backend.models.decision import Because, Decided, Did, Explained, ExplainedLine
+from slinkytui.backend.models.decision import (
+    Because,
+    Decided,
+    Did,
+    Explained,
+    ExplainedLine,
+    OperatorView,
+    QueueLine,
+)
 from slinkytui.backend.models.fleet import (
     Cluster,
     FleetNode,
@@ -83,12 +91,14 @@ __all__ = [
     "NodeId",
     "NodeSet",
     "Operator",
+    "OperatorView",
     "Partition",
     "Ping",
     "Plan",
     "PlanLine",
     "Pod",
     "Problem",
+    "QueueLine",
     "Reservation",
     "RestApi",
     "Row",

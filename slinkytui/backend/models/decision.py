@@ -24,7 +24,8 @@ class Did(Row, frozen=True):
 
 
 class Decided(Row, frozen=True):
-    """The last pass of a controller over an object. `id` is its key, `again_s` when it looks again at the latest."""
+    """The last pass of a controller over an object. `id` is its key, `again_s` when it looks again at the latest; `did`
+    are the acts of the last pass that did anything, at `acted`."""
 
     id: Key
     controller: str
@@ -34,6 +35,7 @@ class Decided(Row, frozen=True):
     again_s: float | None = None
     error: str = ""
     reconcile: str = ""
+    acted: float | None = None
 
 
 class ExplainedLine(Row, frozen=True):
@@ -47,3 +49,30 @@ class Explained(Row, frozen=True):
     subject: str
     lines: tuple[ExplainedLine, ...]
     acts: tuple[str, ...] = ()
+
+
+class QueueLine(Row, frozen=True):
+    """One key of the operator's queue. `due_s` from now, 0 is now; `since` Unix seconds."""
+
+    key: str
+    state: str
+    since: float
+    due_s: float = 0.0
+    retries: int = 0
+    error: str = ""
+
+
+class OperatorView(Row, frozen=True):
+    """An operator at work, or waiting for the lease. `running` are key and reconcile id of what is worked on now."""
+
+    identity: str
+    phase: str
+    holder: str = ""
+    note: str = ""
+    terms: int = 0
+    workers: int = 0
+    queue: tuple[QueueLine, ...] = ()
+    running: tuple[tuple[str, str], ...] = ()
+    results: tuple[tuple[str, int], ...] = ()
+    waits: tuple[str, ...] = ()
+    """Sources that are not synced, and why."""

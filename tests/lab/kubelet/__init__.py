@@ -1,6 +1,6 @@
 """A kubelet without a container runtime: pods run as plain processes in namespaces of their own. Needs root.
 
-    with Kubelet(api, nodes=("kind-1", "kind-2"), slurm=lab) as kubelet: …
+with Kubelet(api, nodes=("kind-1", "kind-2"), slurm=lab) as kubelet: …
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import os
 import pytest
 
 from tests.lab.kubelet.kubelet import Kubelet
-from tests.lab.kubelet.sandbox import missing
+from tests.lab.kubelet.network import missing
 
 __all__ = ["Kubelet", "missing", "need"]
 

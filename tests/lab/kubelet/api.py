@@ -65,8 +65,14 @@ class Api:
             try:
                 listed = self.call("GET", url)
                 synced(listed["items"])
-                query = {"watch": "1", "timeoutSeconds": str(WATCH_S), "resourceVersion": listed["metadata"]["resourceVersion"]}
-                with self._http.stream("GET", url, params=query, timeout=httpx.Timeout(20.0, read=WATCH_S + 5)) as answer:
+                query = {
+                    "watch": "1",
+                    "timeoutSeconds": str(WATCH_S),
+                    "resourceVersion": listed["metadata"]["resourceVersion"],
+                }
+                with self._http.stream(
+                    "GET", url, params=query, timeout=httpx.Timeout(20.0, read=WATCH_S + 5)
+                ) as answer:
                     self._stream = answer.extensions["network_stream"].get_extra_info("socket")
                     if stop.is_set():
                         return

@@ -14,9 +14,11 @@ from typing import Protocol, Self
 
 from tests.lab.kubelet import spec
 from tests.lab.kubelet.api import MERGE, Api, Object, Refused, Server
+from tests.lab.kubelet.container import Image
 from tests.lab.kubelet.forward import Forwarder
+from tests.lab.kubelet.network import Network
 from tests.lab.kubelet.pod import Worker
-from tests.lab.kubelet.sandbox import Image, Network, Sandbox
+from tests.lab.kubelet.sandbox import Sandbox
 from tests.lab.kubelet.status import stamp
 
 CLUSTER_HOST = "slurmlab"
@@ -47,7 +49,9 @@ class Kubelet:
     the waits between restarts. Use it in the main thread.
     """
 
-    def __init__(self, api: Server, nodes: Sequence[str], slurm: Slurm, *, hurry: float = 0.1, capacity: Object | None = None) -> None:
+    def __init__(
+        self, api: Server, nodes: Sequence[str], slurm: Slurm, *, hurry: float = 0.1, capacity: Object | None = None
+    ) -> None:
         self.nodes, self.hurry = tuple(nodes), hurry
         self.capacity = capacity or {"cpu": "64", "memory": "500Gi", "pods": "110"}
         self.image = image(slurm)
@@ -107,7 +111,13 @@ class Kubelet:
         # Admission adds the not-ready taint, and no node controller is there to take it away.
         self.api.call("PATCH", url, {"spec": {"taints": None}}, MERGE)
         now = stamp(time.time())
-        ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "lastHeartbeatTime": now, "lastTransitionTime": now}
+        ready = {
+            "type": "Ready",
+            "status": "True",
+            "reason": "KubeletReady",
+            "lastHeartbeatTime": now,
+            "lastTransitionTime": now,
+        }
         said = {"capacity": self.capacity, "allocatable": self.capacity, "conditions": [ready],
                 "addresses": [{"type": "InternalIP", "address": self.network.gateway}, {"type": "Hostname", "address": name}]}  # fmt: skip
         self.api.call("PATCH", f"{url}/status", {"status": said}, MERGE)
@@ -137,7 +147,8 @@ class Kubelet:
                 worker.update(pod)
             return
         finished = (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
-        if kind == "DELETED" or pod["spec"].get("nodeName") not in self.nodes or finished:
+        waits = bool(pod["metadata"].get("deletionTimestamp"))
+        if kind == "DELETED" or pod["spec"].get("nodeName") not in self.nodes or (finished and not waits):
             return
         self.workers[uid] = worker = Worker(self, pod)
         worker.thread.start()
@@ -183,7 +194,9 @@ class Kubelet:
                 return worker
         raise KeyError(f"{namespace}/{name} does not run here")
 
-    def exec(self, namespace: str, name: str, *argv: str, container: str = "slurmd", timeout: float = 20) -> subprocess.CompletedProcess[str]:
+    def exec(
+        self, namespace: str, name: str, *argv: str, container: str = "slurmd", timeout: float = 20
+    ) -> subprocess.CompletedProcess[str]:
         """A command in a container. Raises subprocess.TimeoutExpired."""
         worker = self.worker(namespace, name)
         return worker.sandbox.exec(worker.processes[container], argv, timeout)

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import http.client
-import os
-import shlex
 import signal
-import socket
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import httpx
 
 from tests.lab.kubelet import spec, status
 from tests.lab.kubelet.api import STRATEGIC, Api, Refused
-from tests.lab.kubelet.sandbox import Image, Network, Process, Sandbox
+from tests.lab.kubelet.container import Image, Process, command_line
+from tests.lab.kubelet.network import Network
+from tests.lab.kubelet.probing import answers
+from tests.lab.kubelet.sandbox import Sandbox
 from tests.lab.kubelet.spec import Object
 from tests.lab.kubelet.status import Probe, Seen
 
@@ -85,8 +83,10 @@ class Worker:
     def _run(self) -> None:
         try:
             while not self._over and not self.pod["metadata"].get("deletionTimestamp"):
-                if self._ready_to_run or self._prepare():
+                if not self._is_over() and (self._ready_to_run or self._prepare()):
                     self._advance()
+                    if self._is_over():
+                        self._end_sidecars()
                 self._publish()
                 self._wake.wait(TICK_S)
                 self._wake.clear()
@@ -116,6 +116,10 @@ class Worker:
                 self.node.joined(self.pod, self.sandbox)
             group = (self.pod["spec"].get("securityContext") or {}).get("fsGroup")
             for volume in self.pod["spec"].get("volumes") or []:
+                if "persistentVolumeClaim" in volume:
+                    claim = f"{self.pod['metadata']['namespace']}_{volume['persistentVolumeClaim']['claimName']}"
+                    self.sandbox.place(volume["name"], self.node.folder / "claims" / claim)
+                    continue
                 content = spec.files(self.pod, volume, self._lookup, self._facts())
                 self.sandbox.volume(volume["name"], content, group)
         except (KeyError, RuntimeError, OSError, httpx.HTTPError) as error:
@@ -145,6 +149,12 @@ class Worker:
         init = self.pod["spec"].get("initContainers") or []
         return all(self.seen[c["name"]].started if spec.is_sidecar(c) else self.seen[c["name"]].code == 0 for c in init)
 
+    def _is_over(self) -> bool:
+        """Whether its containers ran to their end and none starts again."""
+        ends = [self.seen[c["name"]] for c in self.pod["spec"]["containers"]]
+        once = self.pod["spec"].get("restartPolicy", "Always") != "Always"
+        return once and all(s.code is not None and not s.waiting for s in ends)
+
     def _keep(self, container: Object) -> None:
         """Start it when it does not run and may; ask its probes when it does."""
         seen = self.seen[container["name"]]
@@ -167,7 +177,9 @@ class Worker:
         restarts = seen.restarts + (1 if again else 0)
         try:
             env = spec.environment(self.pod, container, self._lookup, self._facts())
-            process = self.sandbox.run(container, self.pod, self.node.image, _argv(container, env), env, restarts)
+            process = self.sandbox.run(
+                container, self.pod, self.node.image, command_line(container, env), env, restarts
+            )
         except (KeyError, RuntimeError, OSError, ValueError, httpx.HTTPError) as error:
             seen.waiting, seen.message = "CreateContainerError", str(error)
             self._retry = time.monotonic() + RETRY_S
@@ -220,28 +232,8 @@ class Worker:
 
     def _passes(self, probe: Probe, container: Object, now: float) -> bool:
         if probe.due(now):
-            probe.note(self._answer(probe.spec, container), now)
+            probe.note(answers(probe.spec, container, self.sandbox, self.processes[container["name"]]), now)
         return probe.passing
-
-    def _answer(self, wanted: Object, container: Object) -> bool:
-        timeout = float(wanted.get("timeoutSeconds", 1))
-        try:
-            if "exec" in wanted:
-                process = self.processes[container["name"]]
-                return self.sandbox.exec(process, wanted["exec"]["command"], timeout).returncode == 0
-            target = wanted.get("httpGet") or wanted.get("tcpSocket") or {}
-            port = _port(container, target.get("port"))
-            if "httpGet" not in wanted:
-                socket.create_connection((self.sandbox.address, port), timeout).close()
-                return True
-            connection = http.client.HTTPConnection(self.sandbox.address, port, timeout=timeout)
-            try:
-                connection.request("GET", target.get("path", "/"))
-                return 200 <= connection.getresponse().status < 400
-            finally:
-                connection.close()
-        except (OSError, http.client.HTTPException, subprocess.TimeoutExpired):
-            return False
 
     # ── the way out ──
 
@@ -270,18 +262,25 @@ class Worker:
         for _, process in mine:
             process.signal(signal.SIGTERM)
         end = max(left(), LEAST_S if self._grace() else 0.0)
-        self._until(lambda: all(p.exit_code() is not None for _, p in mine), lambda: min(end, max(self._grace(), LEAST_S)))
+        self._until(
+            lambda: all(p.exit_code() is not None for _, p in mine), lambda: min(end, max(self._grace(), LEAST_S))
+        )
         self._kill(mine)
+        self._end_sidecars()
+        for container in spec.containers(self.pod):
+            self._notice_end(container)
+            self.seen[container["name"]].waiting = (
+                "" if self.seen[container["name"]].code is not None else "ContainerCreating"
+            )
+        self.sandbox.stop()
+        self._farewell()
+
+    def _end_sidecars(self) -> None:
         rest = list(self._alive(self.pod["spec"].get("initContainers") or []))
         for _, process in rest:
             process.signal(signal.SIGTERM)
         self._until(lambda: all(p.exit_code() is not None for _, p in rest), lambda: SIDECAR_S)
         self._kill(rest)
-        for container in spec.containers(self.pod):
-            self._notice_end(container)
-            self.seen[container["name"]].waiting = "" if self.seen[container["name"]].code is not None else "ContainerCreating"
-        self.sandbox.stop()
-        self._farewell()
 
     def _alive(self, containers: list[Object]) -> Iterator[tuple[Object, Process]]:
         for container in containers:
@@ -330,9 +329,10 @@ class Worker:
         init = [self.seen[c["name"]] for c in self.pod["spec"].get("initContainers") or []]
         main = [self.seen[c["name"]] for c in self.pod["spec"]["containers"]]
         address, old = self.sandbox.address, self._published or self.pod.get("status") or {}
+        done = final or self._is_over()
         said = status.pod_status(
-            old, init, main, self._initialized, address, self.node.network.gateway, time.time(), final
-        )  # fmt: skip
+            old, init, main, self._initialized, address, self.node.network.gateway, time.time(), done
+        )
         if said == self._published:
             return True
         if not final and time.monotonic() < self._publish_at:
@@ -345,23 +345,3 @@ class Worker:
             return isinstance(error, Refused) and error.status in (404, 409)
         self._published = said
         return True
-
-
-def _port(container: Object, port: Any) -> int:
-    named = {p.get("name"): p["containerPort"] for p in container.get("ports") or []}
-    return int(named.get(port, port))
-
-
-def _argv(container: Object, env: dict[str, str]) -> list[str]:
-    """The command line; for a daemon without one, what its image's entry point makes of the arguments."""
-    args = [spec.expand(a, env) for a in container.get("args") or []]
-    if container.get("command"):
-        return [*(spec.expand(c, env) for c in container["command"]), *args]
-    if container["name"] not in spec.DAEMONS:
-        raise ValueError(f"container {container['name']} has no command, and its image is not known")
-    # The image hands its arguments to a shell: quotes and variables in them are the shell's.
-    split = subprocess.run(["bash", "-c", f"printf '%s\\0' {' '.join(args)}"], env=env, capture_output=True, text=True, timeout=10, check=True)
-    words = split.stdout.split("\0")[:-1]
-    megabytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2**20
-    words = spec.slurmd_arguments(words, env, os.cpu_count() or 1, megabytes)
-    return ["bash", "-c", f"exec slurmd -D {shlex.join(words)}"]

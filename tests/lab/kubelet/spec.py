@@ -6,6 +6,7 @@ import base64
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final
 
 Object = dict[str, Any]
@@ -142,7 +143,7 @@ def _source(
 
 def conf_server(args: Sequence[str]) -> tuple[str, int] | None:
     """Host and port of `--conf-server HOST:PORT`."""
-    for flag, value in zip(args, args[1:], strict=False):
+    for flag, value in pairwise(args):
         if flag == "--conf-server":
             host, _, port = value.partition(":")
             return host, int(port or 6817)

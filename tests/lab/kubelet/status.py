@@ -106,14 +106,23 @@ def exit_phase(seen: Sequence[Seen]) -> str:
 
 
 def pod_status(
-    old: Object, init: Sequence[Seen], main: Sequence[Seen], initialized: bool, address: str, host: str, now: float, final: bool
+    old: Object,
+    init: Sequence[Seen],
+    main: Sequence[Seen],
+    initialized: bool,
+    address: str,
+    host: str,
+    now: float,
+    final: bool,
 ) -> Object:
     """The parts of a pod's status that a kubelet owns. `old` is the former status: unchanged conditions keep their times."""
     ready = bool(main) and all(s.running and s.ready for s in main)
     begun = any(s.started_at is not None for s in main)
     phase = exit_phase(main) if final else "Running" if begun else "Pending"
     not_ready = sorted(s.name for s in main if not (s.running and s.ready))
-    blocked = {} if ready else {"reason": "ContainersNotReady", "message": f"containers with unready status: {not_ready}"}
+    blocked = (
+        {} if ready else {"reason": "ContainersNotReady", "message": f"containers with unready status: {not_ready}"}
+    )
     conditions = [
         _condition(old, "PodReadyToStartContainers", bool(address) and not final, now, {}),
         _condition(old, "Initialized", initialized, now, {}),
@@ -134,7 +143,13 @@ def _condition(old: Object, kind: str, true: bool, now: float, why: Object) -> O
     was: Object = next((c for c in old.get("conditions") or [] if c["type"] == kind), {})
     since = was["lastTransitionTime"] if was.get("status") == status and "lastTransitionTime" in was else stamp(now)
     # A reason that no longer holds has to be named to be taken away.
-    return {"type": kind, "status": status, "lastTransitionTime": since, "reason": why.get("reason"), "message": why.get("message")}
+    return {
+        "type": kind,
+        "status": status,
+        "lastTransitionTime": since,
+        "reason": why.get("reason"),
+        "message": why.get("message"),
+    }
 
 
 def restart_delay(restarts: int, scale: float) -> float:

@@ -159,7 +159,22 @@ class NodeSetController:
                 logging.WARNING if act.error else logging.INFO, "%s%s", act.text, f": {act.error}" if act.error else ""
             )
         why = tuple(Because(r.subject, r.text, r.since, r.waits) for r in decision.why)
-        row = Decided(key, "nodeset", now, tuple(done.did), why, decision.after, done.retry, current.get().reconcile_id)
+        before = self._decisions.get(Table.DECISIONS, key)
+        did = tuple(done.did)
+        acted: float | None = now
+        if not did and isinstance(before, Decided):
+            did, acted = before.did, before.acted
+        row = Decided(
+            key,
+            "nodeset",
+            now,
+            did,
+            why,
+            decision.after,
+            done.retry,
+            current.get().reconcile_id,
+            acted if did else None,
+        )
         self._decisions.upsert(Table.DECISIONS, "nodeset", [row])
 
 

@@ -109,7 +109,7 @@ def decide(world: World, now: float) -> Decision:
     told = conditions_of(world, choice, parts.draining, [*parts.trouble, *([world.refused] if world.refused else [])])
     status = wanted_status(world, choice, told, now, whole=not world.refused)
     statuses: list[Effect] = [PatchStatus(status)] if status != dict(world.status) else []
-    pending = bool(parts.draining or choice.creates or parts.why or parts.again)
+    pending = bool(parts.draining or choice.creates or any(r.waits for r in parts.why) or parts.again)
     again = min(
         [*parts.again, *([LOOK_S] if pending else []), *([] if world.slurm.known else [UNKNOWN_S])], default=None
     )

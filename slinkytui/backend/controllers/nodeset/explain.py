@@ -6,10 +6,12 @@ It is `decide` that speaks: nothing is explained by hand.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from slinkytui.backend.controllers.nodeset.causes import LEAVING, read_record
 from slinkytui.backend.controllers.nodeset.conditions import deadline_of
+from slinkytui.backend.controllers.nodeset.decide import decide
 from slinkytui.backend.controllers.nodeset.decision import (
     Apply,
     CreatePod,
@@ -30,10 +32,32 @@ from slinkytui.backend.controllers.nodeset.decision import (
 )
 from slinkytui.backend.controllers.nodeset.drained import may_go
 from slinkytui.backend.controllers.nodeset.identity import label, mode_of, slurm_name
+from slinkytui.backend.controllers.nodeset.observe import Observer
 from slinkytui.backend.controllers.nodeset.order import ready_since
 from slinkytui.backend.controllers.nodeset.world import CAUSES, CORDON, HASH, PROTECT, World
-from slinkytui.backend.models import Explained, ExplainedLine, Job, Pod
+from slinkytui.backend.errors import NotFound
+from slinkytui.backend.models import Because, Decided, Did, Explained, ExplainedLine, Job, Key, Pod
 from slinkytui.backend.slurm.states import node_word
+
+
+def explained(observer: Observer, key: Key, subject: str, now: float) -> Explained:
+    """`subject` is a pod's name, or "" for the NodeSet. Raises NotFound."""
+    world, _, more = observer.observe(key)
+    if world is None:
+        raise NotFound(f"nodeset {key} not found")
+    decision = decide(world, now)
+    return explain(world, replace(decision, effects=(*more, *decision.effects)), subject, now)
+
+
+def would(observer: Observer, key: Key, now: float) -> Decided | None:
+    """What an operator would do about a NodeSet now, as a row; None when it is gone."""
+    world, _, more = observer.observe(key)
+    if world is None:
+        return None
+    decision = decide(world, now)
+    did = tuple(Did(f"would {text}") for e in (*more, *decision.effects) if (text := act_words(e)[0]))
+    why = tuple(Because(r.subject, r.text, r.since, r.waits) for r in decision.why)
+    return Decided(key, "nodeset", now, did, why, decision.after, acted=now if did else None)
 
 
 def explain(world: World, decision: Decision, subject: str, now: float) -> Explained:
