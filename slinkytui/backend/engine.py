@@ -341,7 +341,7 @@ class Engine:
         """What an operator makes of a NodeSet, a worker pod or a Slurm node now. Raises NotFound for anything else."""
         from slinkytui.backend.controllers.nodeset.explain import explained
 
-        key, subject = _worker_of(table, row_id, self.store)
+        key, subject = worker_of(table, row_id, self.store)
         return explained(await self._observer(), key, subject, self.clock.now())
 
     async def decisions(self) -> list[Decided]:
@@ -430,7 +430,7 @@ def rows_of(engine: Engine, table: Table) -> list[Row]:
     return list(engine.store.rows(table).values())
 
 
-def _worker_of(table: Table, row_id: RowId, store: Store) -> tuple[Key, str]:
+def worker_of(table: Table, row_id: RowId, store: Store) -> tuple[Key, str]:
     """The NodeSet behind a row, and its pod's name ("" for the NodeSet itself)."""
     row = store.get(table, row_id)
     match row:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import base64
-import json
 import os
 import signal
 import subprocess
 import sys
 import textwrap
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,148 +17,9 @@ from tests.lab.kube import KubeLab, start_or_skip
 from tests.lab.kubelet import Kubelet, need
 from tests.lab.slurm import SlurmLab, wait_for
 from tests.lab.slurm import missing as slurm_missing
+from tests.lab.worker_pods import NODES, World, plain, worker
 
-Object = dict[str, Any]
 pytestmark = [pytest.mark.slurm, pytest.mark.kube]
-
-PIPE = """
-set -eu
-trap 'exit 0' TERM
-[ -p "$SOCKET" ] || { rm -f "$SOCKET"; mkfifo -m 777 "$SOCKET"; }
-while :; do cat "$SOCKET"; sleep 1; done
-"""
-LEAVE = "scontrol update nodename=$(hostname) state=down reason='slurm-operator: Pod is terminating';"
-NODES = ("kind-1", "kind-2")
-
-
-def worker(name: str, namespace: str = "slurm") -> Object:
-    """A worker pod as the operator makes it."""
-
-    def probe(path: str, failures: int) -> Object:
-        return {
-            "httpGet": {"path": path, "port": "slurmd", "scheme": "HTTP"},
-            "failureThreshold": failures,
-            "periodSeconds": 10,
-        }
-
-    source = {"secret": {"name": "slurm-auth-slurm", "items": [{"key": "slurm.key", "path": "slurm.key"}]}}
-    topology = {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.annotations['topology.slinky.slurm.net/spec']"}}
-    anti = {
-        "labelSelector": {"matchLabels": {"app.kubernetes.io/name": "slurmd"}},
-        "topologyKey": "kubernetes.io/hostname",
-    }
-    return {
-        "apiVersion": "v1", "kind": "Pod",
-        "metadata": {
-            "name": name, "namespace": namespace, "labels": {"app.kubernetes.io/name": "slurmd"},
-            "annotations": {"topology.slinky.slurm.net/spec": ""},
-        },
-        "spec": {
-            "automountServiceAccountToken": False, "enableServiceLinks": False, "hostname": name,
-            "subdomain": "slurm-workers-slurm", "terminationGracePeriodSeconds": 30,
-            "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [anti]}},
-            "initContainers": [{
-                "name": "logfile", "image": "tail:1", "restartPolicy": "Always", "command": ["sh", "-c", PIPE],
-                "env": [{"name": "SOCKET", "value": "/var/log/slurm/slurmd.log"}],
-                "volumeMounts": [{"name": "slurm-logfile", "mountPath": "/var/log/slurm"}],
-            }],
-            "containers": [{
-                "name": "slurmd", "image": "slurmd:26.05",
-                "args": ["-Z", "--conf-server", f"slurm-controller.{namespace}:6817", "--conf",
-                         "'Features=worker Topology='\"$SLINKY_TOPOLOGY\"''"],
-                "env": [{"name": "SLINKY_TOPOLOGY", "valueFrom": topology}, {"name": "POD_CPUS", "value": "2"},
-                        {"name": "POD_MEMORY", "value": "2048"}],
-                "lifecycle": {"preStop": {"exec": {"command": ["/usr/bin/sh", "-c", LEAVE]}}},
-                "startupProbe": probe("/livez", 6), "livenessProbe": probe("/livez", 6), "readinessProbe": probe("/readyz", 3),
-                "ports": [{"containerPort": 6818, "name": "slurmd", "protocol": "TCP"}],
-                "securityContext": {"privileged": True},
-                "volumeMounts": [{"name": "slurm-etc", "mountPath": "/etc/slurm", "readOnly": True},
-                                 {"name": "slurm-logfile", "mountPath": "/var/log/slurm"}],
-            }],
-            "volumes": [{"name": "slurm-etc", "projected": {"defaultMode": 0o600, "sources": [source]}},
-                        {"name": "slurm-logfile", "emptyDir": {"medium": "Memory"}}],
-        },
-    }  # fmt: skip
-
-
-def plain(name: str, script: str, **more: Any) -> Object:
-    """A pod of one shell script, bound to a node."""
-    container = {"name": "main", "image": "sh:1", "command": ["sh", "-c", script]}
-    spec = {"nodeName": NODES[0], "automountServiceAccountToken": False, "containers": [container], **more}
-    return {"metadata": {"name": name, "namespace": "slurm"}, "spec": spec}
-
-
-class World:
-    """The API server's and Slurm's answers, in the words of the tests."""
-
-    def __init__(self, kube: KubeLab, slurm: SlurmLab) -> None:
-        self.kube, self.slurm = kube, slurm
-
-    def url(self, name: str) -> str:
-        return f"/api/v1/namespaces/slurm/pods/{name}"
-
-    def create(self, pod: Object) -> str:
-        status, answer = self.kube.request("POST", "/api/v1/namespaces/slurm/pods", pod)
-        assert status == 201, answer
-        return str(pod["metadata"]["name"])
-
-    def pod(self, name: str) -> Object:
-        """The pod, {} where it is no more."""
-        status, answer = self.kube.request("GET", self.url(name))
-        return {} if status == 404 else dict(json.loads(answer))
-
-    def is_ready(self, name: str) -> bool:
-        conditions = self.pod(name).get("status", {}).get("conditions", [])
-        return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
-
-    def ready(self, *names: str) -> None:
-        for name in names:
-            wait_for(lambda name=name: self.is_ready(name), 15, f"{name} is not ready")
-
-    def main(self, name: str) -> Object:
-        """Its first container's status, {} before there is one."""
-        return next(iter(self.pod(name).get("status", {}).get("containerStatuses", [])), {})
-
-    def delete(self, name: str, **options: Any) -> None:
-        status, answer = self.kube.request("DELETE", self.url(name), options or None)
-        assert status in (200, 202), answer
-
-    def gone(self, name: str, seconds: float = 15) -> None:
-        wait_for(lambda: not self.pod(name), seconds, f"{name} is still there")
-
-    def release(self, name: str) -> None:
-        kind = "application/merge-patch+json"
-        self.kube.request("PATCH", self.url(name), {"metadata": {"finalizers": None}}, kind)
-
-    def node(self, name: str) -> str:
-        """State and reason in Slurm."""
-        return self.slurm.run("sinfo", "-h", "-N", "-n", name, "-p", "all", "-o", "%T %E").strip()
-
-    def rest(self, path: str, body: Object | None = None) -> Object:
-        headers = {
-            "X-SLURM-USER-TOKEN": self.slurm.token,
-            "X-SLURM-USER-NAME": "alice",
-            "Content-Type": "application/json",
-        }
-        request = urllib.request.Request(
-            f"{self.slurm.url}/slurm/v0.0.44{path}",
-            headers=headers,
-            data=None if body is None else json.dumps(body).encode(),
-        )
-        with urllib.request.urlopen(request, timeout=20) as answer:
-            return dict(json.loads(answer.read()))
-
-    def submit(self, script: str, **more: Any) -> int:
-        job = {"script": f"#!/bin/sh\n{script}\n", "name": "t", "partition": "all", "current_working_directory": "/tmp",
-               "environment": ["PATH=/usr/bin:/bin"], **more}  # fmt: skip
-        answer = self.rest("/job/submit", {"job": job})
-        assert not answer["errors"], answer
-        return int(answer["job_id"])
-
-    def job(self, at: int) -> tuple[str, str]:
-        """(state, nodes)"""
-        (job,) = self.rest(f"/job/{at}")["jobs"]
-        return job["job_state"][0], job["nodes"]
 
 
 @pytest.fixture(scope="module")
@@ -444,6 +302,33 @@ def test_who_ignores_sigterm_is_killed_when_the_grace_is_over(world: World) -> N
     world.gone(name)
 
 
+def test_a_hook_that_hangs_does_not_outlast_the_grace(world: World) -> None:
+    pod = plain("hook-0", "trap 'exit 0' TERM; while :; do sleep 60 & wait; done", terminationGracePeriodSeconds=1)
+    pod["spec"]["containers"][0]["lifecycle"] = {"preStop": {"exec": {"command": ["sleep", "60"]}}}
+    pod["metadata"]["finalizers"] = ["tests/keep"]
+    name = world.create(pod)
+    world.ready(name)
+    world.delete(name)
+    # SIGTERM still comes after the hook was given up.
+    wait_for(lambda: world.pod(name)["status"]["phase"] == "Succeeded", 8, "no final status")
+    world.release(name)
+    world.gone(name)
+
+
+def test_a_container_that_is_not_alive_is_restarted(world: World, kubelet: Kubelet) -> None:
+    pod = plain("dead-0", "trap 'exit 0' TERM; while :; do sleep 60 & wait; done")
+    alive = {"exec": {"command": ["test", "!", "-e", "/tmp/dead"]}, "periodSeconds": 1, "failureThreshold": 1}
+    pod["spec"]["containers"][0]["livenessProbe"] = alive
+    name = world.create(pod)
+    world.ready(name)
+    kubelet.exec("slurm", name, "touch", "/tmp/dead", container="main")
+    wait_for(lambda: world.main(name)["restartCount"] == 1 and world.is_ready(name), 10, "it was not restarted")
+    # The new container has a root of its own: the file is gone.
+    assert kubelet.exec("slurm", name, "test", "-e", "/tmp/dead", container="main").returncode == 1
+    world.delete(name)
+    world.gone(name)
+
+
 def test_who_ends_at_sigterm_has_succeeded(world: World) -> None:
     pod = plain("polite-0", "trap 'exit 0' TERM; while :; do sleep 60 & wait; done")
     pod["metadata"]["finalizers"] = ["tests/keep"]
@@ -477,53 +362,61 @@ def test_a_container_that_fails_again_and_again_backs_off(world: World) -> None:
     world.gone(name)
 
 
-def _left() -> set[str]:
-    """Links, mounts and processes of kubelets on this host."""
-    links = {
-        line.split(":")[1].strip()
-        for line in subprocess.run(["ip", "-o", "link"], capture_output=True, text=True, check=True).stdout.splitlines()
-    }
-    mounts = {line.split()[1] for line in Path("/proc/mounts").read_text().splitlines() if "/kubelet-" in line}
-    spaces = {os.readlink(p) for p in Path("/proc").glob("[0-9]*/ns/net") if p.exists()}
-    return links | mounts | spaces
+def _tree(pid: int) -> set[int]:
+    """The processes below one."""
+    listed = Path(f"/proc/{pid}/task").glob("*/children")
+    below = {int(word) for file in listed for word in file.read_text().split()}
+    return below.union(*(_tree(p) for p in below))
+
+
+def _left(pids: set[int], link: str, folder: Path) -> list[str]:
+    """What there still is of them: processes, the link, mounts below the folder."""
+    alive = [f"process {p}" for p in sorted(pids) if Path(f"/proc/{p}").exists()]
+    links = [link] if Path(f"/sys/class/net/{link}").exists() else []
+    mounts = [line for line in Path("/proc/self/mounts").read_text().splitlines() if str(folder) in line]
+    return [*alive, *links, *mounts]
 
 
 def test_nothing_is_left_after_a_failing_test(world: World, kube: KubeLab, slurm: SlurmLab) -> None:
-    before = _left()
-    folder = Path()
+    before = _tree(os.getpid())
     with pytest.raises(ZeroDivisionError), Kubelet(kube, ("kind-3",), slurm) as second:
-        folder = second.folder
         pod = worker("left-0")
         pod["spec"]["nodeName"] = "kind-3"
         world.ready(world.create(pod))
-        assert _left() != before
+        pids, link, folder = _tree(os.getpid()) - before, second.network.link, second.folder
+        assert len(_left(pids, link, folder)) > 5
         raise ZeroDivisionError
-    wait_for(lambda: _left() == before, 5, "something is left")
+    wait_for(lambda: not _left(pids, link, folder), 5, "something is left")
     assert not folder.exists()
     world.delete("left-0", gracePeriodSeconds=0)
 
 
 def test_nothing_is_left_after_a_kill(world: World, kube: KubeLab, slurm: SlurmLab, tmp_path: Path) -> None:
-    before = _left()
     program = f"""
         import types, pathlib, time
         from tests.lab.kubelet import Kubelet
         server = types.SimpleNamespace(url={kube.url!r}, ca={str(kube.ca)!r}, token={kube.token!r})
-        slurm = types.SimpleNamespace(root=pathlib.Path({str(slurm.root)!r}), folder=pathlib.Path({str(slurm.folder)!r}), ctld_port={slurm.ctld_port})
-        with Kubelet(server, ("kind-4",), slurm):
+        folder, root = pathlib.Path({str(slurm.folder)!r}), pathlib.Path({str(slurm.root)!r})
+        with Kubelet(server, ("kind-4",), types.SimpleNamespace(root=root, folder=folder, ctld_port={slurm.ctld_port})) as kubelet:
+            print(kubelet.network.link, flush=True)
             time.sleep(600)
     """
-    process = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(program)],
         cwd=Path(__file__).parent.parent.parent,
         env={**os.environ, "TMPDIR": str(tmp_path)},
-    )
-    try:
-        pod = worker("shot-0")
-        pod["spec"]["nodeName"] = "kind-4"
-        world.ready(world.create(pod))
-    finally:
-        process.kill()
-        process.wait()
-    wait_for(lambda: _left() == before, 5, "something is left")
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            assert process.stdout is not None
+            link = process.stdout.readline().strip()
+            pod = worker("shot-0")
+            pod["spec"]["nodeName"] = "kind-4"
+            world.ready(world.create(pod))
+            pids = _tree(process.pid)
+            assert len(_left(pids, link, tmp_path)) > 5
+        finally:
+            process.kill()
+    wait_for(lambda: not _left(pids, link, tmp_path), 5, "something is left")
     world.delete("shot-0", gracePeriodSeconds=0)

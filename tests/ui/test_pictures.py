@@ -16,7 +16,7 @@ from slinkytui.app import SlinkyApp
 from slinkytui.screens.board import Board
 from slinkytui.screens.lists import ListScreen
 from tests.ui.conftest import Text
-from tests.ui.picture import console
+from tests.ui.picture import ROLLING, console
 
 SIZES = {"80x24": (80, 24), "120x36": (120, 36), "200x50": (200, 50)}
 PAGES: dict[str, tuple[str, ...]] = {
@@ -37,6 +37,9 @@ PAGES: dict[str, tuple[str, ...]] = {
     "drain-plan": ("space", "space", "r", *"xid", "enter"),
     "cancel-plan": ("4", "X"),
     "scale-plan": ("1", "s", "backspace", "2", "enter"),
+    "nodeset-rolling": ("1", "j", "j", "d"),
+    "operator": ("colon", *"operator", "enter"),
+    "decision": ("colon", *"operator", "enter", "j", "d"),
 }
 
 
@@ -82,10 +85,16 @@ async def test_the_board_as_text(scenario: str, size: str, snapshot: SnapshotAss
         assert text_of(app) == snapshot(extension_class=Text, name=f"board-{scenario}-{size}")
 
 
+SCENARIO = {
+    "node": "broken", "list-problems": "broken", "nodeset-rolling": ROLLING, "operator": ROLLING, "decision": ROLLING,
+}  # fmt: skip
+"""Where it is another one than the small."""
+
+
 @pytest.mark.parametrize("size", ["80x24", "120x36"])
 @pytest.mark.parametrize("page", PAGES)
 async def test_every_page_as_text(page: str, size: str, snapshot: SnapshotAssertion) -> None:
-    app = console("broken" if page in ("node", "list-problems") else "small")
+    app = console(SCENARIO.get(page, "small"))
     async with app.run_test(size=SIZES[size]) as pilot:
         await ready(pilot)
         await pressed(pilot, PAGES[page])
@@ -117,12 +126,10 @@ def test_the_board_as_a_picture(scenario: str, theme: str, size: str, snap_compa
     assert snap_compare(console(scenario, theme_name=theme), terminal_size=SIZES[size], run_before=before)
 
 
-@pytest.mark.parametrize("page", ["cancel-plan", "node", "help", "palette"])
+@pytest.mark.parametrize("page", ["cancel-plan", "node", "help", "palette", "operator", "nodeset-rolling"])
 def test_pages_as_pictures(page: str, snap_compare: Callable[..., bool]) -> None:
     async def before(pilot: Any) -> None:
         await ready(pilot)
         await pressed(pilot, PAGES[page])
 
-    assert snap_compare(
-        console("broken" if page == "node" else "small"), terminal_size=SIZES["120x36"], run_before=before
-    )
+    assert snap_compare(console(SCENARIO.get(page, "small")), terminal_size=SIZES["120x36"], run_before=before)

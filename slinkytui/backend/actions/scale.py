@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from slinkytui.backend.actions.registry import Scene, digest, last_end, unique
 from slinkytui.backend.controllers.nodeset.causes import Cause, Record, merge, read_record
-from slinkytui.backend.controllers.nodeset.choose import choose
+from slinkytui.backend.controllers.nodeset.choose import choose, scale_in_order
 from slinkytui.backend.controllers.nodeset.world import CAUSES, SlurmSide, Spec, Strategy, World
 from slinkytui.backend.errors import NotFound, UsageError
 from slinkytui.backend.models import (
@@ -100,7 +100,8 @@ def _leaving(found: FleetNodeSet, workers: list[Worker], want: int, scene: Scene
     records = {p.meta.uid: read_record(p) or Record() for p in pods}
     chosen = choose(world, records, scene.now).causes
     by_uid = {w.pod.meta.uid: w for w in workers}
-    return [by_uid[uid] for uid, causes in chosen.items() if Cause.SCALE_IN in causes]
+    order = (p.meta.uid for p in scale_in_order(pods, records))
+    return [by_uid[uid] for uid in order if Cause.SCALE_IN in chosen.get(uid, {})]
 
 
 def _ours(scene: Scene) -> bool:

@@ -62,6 +62,7 @@ class World:
         self.nodesets = NodeSets(scenario, self.objects, self.slurm, self.recorder, self._put)
         self._last = now()
         self._build()
+        self._namespace("slinky")  # where an operator keeps its lease
         self.kubelet = Kubelet(self.objects, self.recorder)
         self.settings = Settings()
         self.settings.listen("pods.delay", self._slow_pods)
@@ -98,9 +99,8 @@ class World:
 
     def _build(self) -> None:
         sc, ns = self.scenario, self.scenario.namespace
-        for name in dict.fromkeys(("default", "kube-system", "slinky", ns)):
-            self._put("", "namespaces", {"metadata": {"name": name, "labels": {"kubernetes.io/metadata.name": name}},
-                                         "spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}})  # fmt: skip
+        for name in dict.fromkeys(("default", "kube-system", ns)):
+            self._namespace(name)
         for definition in crds.DEFINITIONS:
             self._put(
                 "apiextensions.k8s.io", "customresourcedefinitions", established(crds.document(definition), self.now())
@@ -158,6 +158,10 @@ class World:
             self._trouble(trouble.set, trouble.node, trouble.what, trouble.reason)
         for one in sc.sets:
             self.nodesets.status(one)
+
+    def _namespace(self, name: str) -> None:
+        self._put("", "namespaces", {"metadata": {"name": name, "labels": {"kubernetes.io/metadata.name": name}},
+                                     "spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}})  # fmt: skip
 
     def _put(self, group: str, plural: str, found: dict[str, Any]) -> dict[str, Any]:
         found["metadata"].setdefault("creationTimestamp", rfc3339(self.now() - 26 * _HOUR))

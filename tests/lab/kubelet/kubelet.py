@@ -57,6 +57,7 @@ class Kubelet:
         self.image = image(slurm)
         self.stopping = threading.Event()
         self.workers: dict[str, Worker] = {}
+        self.errors: list[BaseException] = []
         self._server, self._slurm = api, slurm
         self._lock = threading.Lock()
         self._joined: dict[str, tuple[Object, Sandbox]] = {}
@@ -82,6 +83,8 @@ class Kubelet:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
+        if kind is None and self.errors:
+            raise RuntimeError("a pod's thread ended before its pod") from self.errors[0]
 
     def stop(self) -> None:
         """End every pod's processes at once, without hooks; the pods' objects stay as they are."""
@@ -171,8 +174,12 @@ class Kubelet:
     def _write_hosts(self) -> None:
         text = spec.host_lines([(p, s.address) for p, s in self._joined.values() if s.address], self._services)
         for _, sandbox in self._joined.values():
-            if sandbox.address:
-                sandbox.write_hosts(text)
+            try:
+                if sandbox.address:
+                    sandbox.write_hosts(text)
+            except OSError:
+                # It ends at this moment, and needs no names any more.
+                continue
 
     def _lead(self, target: tuple[str, int] | None) -> None:
         """Make the controller's name and port lead to the cluster."""

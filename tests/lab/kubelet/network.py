@@ -102,7 +102,7 @@ def _free_net() -> ipaddress.IPv4Network:
 
 
 class Network:
-    """The outer namespaces with a bridge; this host has one link to it, at `.gateway`.
+    """The outer namespaces with a bridge; this host has one link to it, `.link` at `.gateway`.
 
     Start it in the main thread: the outer process ends with the thread that started it.
     """
@@ -118,13 +118,24 @@ class Network:
              f'{setup}; trap "exit 0" TERM; while :; do sleep 86400 & wait; done']
         )  # fmt: skip
         self.pid = child(self._outer.pid)
-        link = (
-            f"pk{self.net.network_address.packed[1]:02x}{self.net.network_address.packed[2]:02x}{os.getpid() % 65536:x}"
-        )
+        self.link = f"pk{self.net.network_address.packed[1:3].hex()}"
         try:
-            run("ip", "link", "add", link, "type", "veth", "peer", "name", "up0", "netns", str(self.pid), check=True)
-            run("ip", "addr", "add", f"{self.gateway}/24", "dev", link, check=True)
-            run("ip", "link", "set", link, "up", check=True)
+            run(
+                "ip",
+                "link",
+                "add",
+                self.link,
+                "type",
+                "veth",
+                "peer",
+                "name",
+                "up0",
+                "netns",
+                str(self.pid),
+                check=True,
+            )
+            run("ip", "addr", "add", f"{self.gateway}/24", "dev", self.link, check=True)
+            run("ip", "link", "set", self.link, "up", check=True)
             self.inside("ip", "link", "set", "up0", "master", "br0", "up")
         except BaseException:
             self.stop()

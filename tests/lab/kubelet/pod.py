@@ -21,6 +21,7 @@ from tests.lab.kubelet.spec import Object
 from tests.lab.kubelet.status import Probe, Seen
 
 TICK_S: Final = 0.03
+CALM_S: Final = 0.1
 RETRY_S: Final = 0.3
 SIDECAR_S: Final = 0.3
 """A sidecar that reads a pipe does not hear SIGTERM; after so long it is killed."""
@@ -38,6 +39,7 @@ class Node(Protocol):
     folder: Path
     hurry: float
     stopping: threading.Event
+    errors: list[BaseException]
 
     def joined(self, pod: Object, sandbox: Sandbox) -> None: ...
     def left(self, pod: Object) -> None: ...
@@ -57,6 +59,7 @@ class Worker:
         self.probes: dict[tuple[str, str], Probe] = {}
         self.gone = threading.Event()
         self._wake = threading.Event()
+        self._known = False
         self._ready_to_run = False
         self._retry = 0.0
         self._published: Object | None = None
@@ -88,10 +91,14 @@ class Worker:
                     if self._is_over():
                         self._end_sidecars()
                 self._publish()
-                self._wake.wait(TICK_S)
+                settled = all(seen.running and seen.ready for seen in self.seen.values())
+                self._wake.wait(CALM_S if settled else TICK_S)
                 self._wake.clear()
             if not self._over:
                 self._terminate()
+        except BaseException as error:
+            self.node.errors.append(error)
+            raise
         finally:
             self.sandbox.stop()
             self.node.left(self.pod)
@@ -113,7 +120,9 @@ class Worker:
         try:
             if not self.sandbox.address:
                 self.sandbox.start()
+            if not self._known:
                 self.node.joined(self.pod, self.sandbox)
+                self._known = True
             group = (self.pod["spec"].get("securityContext") or {}).get("fsGroup")
             for volume in self.pod["spec"].get("volumes") or []:
                 if "persistentVolumeClaim" in volume:

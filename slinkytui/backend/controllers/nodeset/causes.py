@@ -97,8 +97,7 @@ def adopt(pod: Pod, node: SlurmNode | None, cordoned_node: bool, now: float) -> 
     drained = node is not None and is_drain(node.states)
     ours = drained and node is not None and is_ours(node.reason)
     if not marked:
-        # Upstream writes the annotation before it drains: a drain without it is a leftover of ours or somebody else's.
-        return Record(drain=ours)
+        return Record(drain=ours and node is not None and _is_leftover(pod, node))
     since = float(node.reason_time or now) if ours and node is not None else now
     reason = node.reason if ours and node is not None else ""
     if "is pending termination for scale-in" in reason:
@@ -109,6 +108,15 @@ def adopt(pod: Pod, node: SlurmNode | None, cordoned_node: bool, now: float) -> 
         # The node was cordoned and is no more: upstream lifts that itself.
         return Record({}, cordon=True, drain=True)
     return Record({Cause.USER: Why(since)}, drain=ours)
+
+
+def _is_leftover(pod: Pod, node: SlurmNode) -> bool:
+    """Whether a drain with the operator's prefix, on a pod without any mark, is one that an operator left behind: it is
+    older than the pod, or says what only an operator says. Anything else may be a person's, whatever its prefix."""
+    if pod.meta.created is not None and node.reason_time is not None and node.reason_time < pod.meta.created:
+        return True
+    text = node.reason.removeprefix(PREFIX)
+    return text.startswith((f"Pod ({pod.id}) ", "Pod is terminating", f"Node ({pod.node}) was cordoned"))
 
 
 def merge(old: Record, wanted: Mapping[Cause, str], now: float) -> Record:

@@ -125,15 +125,20 @@ def _create(world: World, new: CreatePod, host: str, choice: Choice, now: float)
         choice.creates.append(new)
 
 
-def _scale_in(world: World, mine: list[Pod], records: Mapping[UID, Record], choice: Choice, now: float) -> None:
-    """The surplus, those first that were chosen before or leave anyway; pods that go by themselves are not in `mine`."""
-    surplus = len(mine) - world.spec.replicas
+def scale_in_order(pods: Iterable[Pod], records: Mapping[UID, Record]) -> list[Pod]:
+    """In which order pods are chosen: who was chosen before or leaves anyway comes first."""
 
     def before(pod: Pod) -> bool:
         return any(c in LEAVING for c in records[pod.meta.uid].causes)
 
-    ordered = sorted(mine, key=lambda p: (not before(p), rank(p)))
-    for at, pod in enumerate(ordered):
+    return sorted(pods, key=lambda p: (not before(p), rank(p)))
+
+
+def _scale_in(world: World, mine: list[Pod], records: Mapping[UID, Record], choice: Choice, now: float) -> None:
+    """The surplus, those first that were chosen before or leave anyway; pods that go by themselves are not in `mine`."""
+    surplus = len(mine) - world.spec.replicas
+
+    for at, pod in enumerate(scale_in_order(mine, records)):
         chosen = records[pod.meta.uid].causes.get(Cause.SCALE_IN)
         if at < surplus:
             plan = chosen.plan if chosen is not None else ""
