@@ -99,7 +99,6 @@ class Onlooker:
         except TimeoutError:
             waits = ", ".join(s.name for s in self._sources if s.unsynced())
             raise Unreachable(f"no answer in time from {waits}") from None
-        self._observer.index.note(Table)
         return self._observer
 
     async def close(self) -> None:

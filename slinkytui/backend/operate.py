@@ -184,8 +184,8 @@ class Operate:
             self._hasten()
 
     def _hasten(self) -> None:
-        """While a worker drains, its cluster's nodes are asked for more often."""
-        waiting = set(self.nodesets.draining.values())
+        """While a worker drains or is to register, its cluster's nodes are asked for more often."""
+        waiting = set(self.nodesets.hurried.values())
         for link in self.engine.clusters.links.values():
             if link.poller is not None:
                 link.poller.hasten(Table.NODES, QUICK_S if link.name in waiting else None)

@@ -75,8 +75,8 @@ class NodeSetController:
         self.observer = Observer(facts, held, clusters, clock, settings or Settings())
         self._wakes = Wakes(facts, held, decisions, self.observer, self.expected)
         self._slots: dict[tuple[str, str], _Slot] = {}
-        self.draining: dict[Key, str] = {}
-        """NodeSets of which a worker drains to leave, with their Slurm cluster."""
+        self.hurried: dict[Key, str] = {}
+        """NodeSets that wait for Slurm's next word, with their Slurm cluster."""
 
     def keys(self) -> list[Key]:
         return self._wakes.keys()
@@ -93,14 +93,14 @@ class NodeSetController:
         if world is None:
             self._forget(key)
             return Done()
-        self.draining.pop(key, None)
+        self.hurried.pop(key, None)
         pending = self.expected.pending(world.uid)
         if pending:
             return After(min(_SOON_S, pending.next_end_s))
         decision = decide(world, self._clock.now())
         decision = replace(decision, effects=(*more, *decision.effects))
-        if decision.draining:
-            self.draining[key] = world.slurm.cluster
+        if decision.hurry:
+            self.hurried[key] = world.slurm.cluster
         effects = Effects(
             self._clients.kube, self.observer.client(world.slurm.cluster), builder, self._clients.gate, self._clients.kube_pool,
             self._clients.slurm_pool(world.slurm.cluster), self.expected, self._clock, lambda tell: self._tell(world, tell),
@@ -141,7 +141,7 @@ class NodeSetController:
 
     def _forget(self, key: Key) -> None:
         self._decisions.remove(Table.DECISIONS, "nodeset", [key])
-        self.draining.pop(key, None)
+        self.hurried.pop(key, None)
 
     def _tell(self, world: World, tell: Tell) -> None:
         """An event, once for as long as its text stays the same."""

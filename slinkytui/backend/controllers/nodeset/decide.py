@@ -71,6 +71,7 @@ class _Parts:
     why: list[Reason] = field(default_factory=list)
     going: set[str] = field(default_factory=set)
     """UIDs of pods that are deleted: nothing more is written on them."""
+    hurry: bool = False
     draining: list[str] = field(default_factory=list)
     trouble: list[str] = field(default_factory=list)
     again: list[float] = field(default_factory=list)
@@ -117,7 +118,7 @@ def decide(world: World, now: float) -> Decision:
         *ends, *parts.creates, *parts.marks.values(), *parts.drains, *parts.deletes, *parts.undrains, *parts.repairs,
         *parts.states, *parts.tells, *statuses,
     )  # fmt: skip
-    return Decision(effects, tuple(parts.why), again, bool(parts.draining))
+    return Decision(effects, tuple(parts.why), again, bool(parts.draining) or parts.hurry)
 
 
 def _record(world: World, pod: Pod, now: float) -> Record:
@@ -141,7 +142,10 @@ def _worker(world: World, pod: Pod, record: Record, choice: Choice, parts: _Part
         _let(world, pod, node, record, causes, parts, now)
     if choice.leaves(pod):
         _leave(world, pod, name, causes, parts, now)
-    if node is None or pod.meta.uid in parts.going:
+    if node is None:
+        parts.hurry |= world.slurm.known and pod.phase == "Running"
+        return
+    if pod.meta.uid in parts.going:
         return
     if is_healthy(pod) and name not in {n for n, w in collisions((pod,), world.key.name, world.taken).items() if w}:
         mend = repair(pod, node, world, held=choice.is_held(pod))

@@ -171,5 +171,5 @@ class Decision:
     effects: tuple[Effect, ...] = ()
     why: tuple[Reason, ...] = ()
     after: float | None = None
-    draining: bool = False
-    """Whether a worker that leaves waits for Slurm."""
+    hurry: bool = False
+    """Whether Slurm's next word is waited for: a worker drains to leave, or runs and is not registered yet."""

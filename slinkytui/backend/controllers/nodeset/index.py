@@ -15,14 +15,16 @@ from slinkytui.backend.slurm.states import holds_node
 from slinkytui.backend.store import Store
 
 SLINKY_OWNER: Final = "NodeSet"
+_WATCHED: Final = (Table.PODS, Table.NODES, Table.JOBS)
 
 
 class Index:
-    """`note` tells what has changed; what is asked for is then made anew, once."""
+    """What has changed since it was asked last is made anew, once: an answer is never older than the facts."""
 
     def __init__(self, facts: Store) -> None:
         self._facts = facts
-        self._stale: set[Table] = set(Table)
+        self._changes = facts.watch(_WATCHED)
+        self._stale: set[Table] = set(_WATCHED)
         self._by_owner: dict[str, dict[Key, Pod]] = {}
         self._names: dict[str, dict[str, tuple[Pod, str]]] = {}
         """Slurm names by namespace: the pod, and its NodeSet's name."""
@@ -31,8 +33,8 @@ class Index:
         self._absent: dict[str, dict[str, float]] = defaultdict(dict)
         self._listed: dict[str, float] = {}
 
-    def note(self, tables: Iterable[Table]) -> None:
-        self._stale.update(tables)
+    def _follow(self) -> None:
+        self._stale.update(self._changes.take())
 
     def pods_of(self, owner_uid: str) -> tuple[Pod, ...]:
         self._fresh_pods()
@@ -57,6 +59,7 @@ class Index:
         return out
 
     def _fresh_pods(self) -> None:
+        self._follow()
         if Table.PODS not in self._stale:
             return
         self._stale.discard(Table.PODS)
@@ -72,6 +75,7 @@ class Index:
 
     def slurm(self, cluster: str, *, expected: bool, why: str, wanted: Iterable[str]) -> SlurmSide:
         """A cluster as it was last seen. `why`: it has no client, for this reason; `wanted` are names that are missed."""
+        self._follow()
         if Table.NODES in self._stale:
             self._stale.discard(Table.NODES)
             nodes: dict[str, dict[str, SlurmNode]] = defaultdict(dict)

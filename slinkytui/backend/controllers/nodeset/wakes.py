@@ -12,7 +12,7 @@ from slinkytui.backend.store import Store
 
 
 class Wakes:
-    """Keeps the observer's index and the expectations too: `woken` has to hear of every change."""
+    """Keeps the expectations too: `woken` has to hear of every change."""
 
     def __init__(self, facts: Store, held: Store, decisions: Store, observer: Observer, expected: Expectations) -> None:
         self._facts, self._held, self._decisions = facts, held, decisions
@@ -25,7 +25,6 @@ class Wakes:
 
     def woken(self, changed: Mapping[Table, Iterable[RowId]]) -> set[Key]:
         """The NodeSets that a change of facts concerns."""
-        self._observer.index.note(changed)
         out: set[Key] = set()
         for table, ids in changed.items():
             match table:
