@@ -42,7 +42,10 @@ class View(Sequence[Any]):
         self.open: set[Hashable] = set(opened)
         self.passing = 0
         """Rows that pass the filter, folded or not."""
-        self._group_of: dict[Any, Hashable | None] = {}
+        self._group_of: dict[Any, Hashable] = {}
+        """Of rows that belong to a group. Others that pass the filter are those that have a place."""
+        self._out: set[Any] = set()
+        """Rows that have just been found not to pass any more."""
         self._groups: dict[Hashable, dict[Any, None]] = {}
         self._placed: dict[Any, SortKey] = {}
         """Where each entry stands: its sort key, a mark where groups need one, and the entry itself."""
@@ -107,7 +110,6 @@ class View(Sequence[Any]):
             yield
         self._placed = dict(zip(single, places, strict=True))
         yield
-        self._group_of.update(dict.fromkeys(single))
         self.passing += len(single)
         grouped = [i for members in self._groups.values() for i in members]
         late = [where for e in (*self._groups, *grouped) if (where := self._place_of(e, ctx)) is not None]
@@ -135,14 +137,18 @@ class View(Sequence[Any]):
     def update(self, changed: Iterable[Any], ctx: Context, *, hold: bool = True) -> bool:
         """Take changed rows; with `hold` entries that are shown keep their places. True when anything has moved."""
         touched: dict[Any, None] = {}
-        for row_id in changed:
+        self._out = set()
+        for row_id in dict.fromkeys(changed):
             row = self.rows.get(row_id)
-            if row_id in self._group_of:
+            if row_id in self._group_of or row_id in self._placed:
                 self._leave(row_id, touched)
             if row is not None and (self._test is None or self._test(row, ctx)):
                 self._touch(self._enter(row_id, row), touched)
                 touched[row_id] = None
+            else:
+                self._out.add(row_id)
         moved = self._place(touched, ctx, hold)
+        self._out = set()
         for entry in touched:
             if entry in self._groups and not self._groups[entry]:
                 del self._groups[entry]
@@ -163,14 +169,14 @@ class View(Sequence[Any]):
 
     def _enter(self, row_id: Any, row: Any) -> Hashable | None:
         group = self._fold(row) if self._fold is not None else None
-        self._group_of[row_id] = group
         self.passing += 1
         if group is not None:
+            self._group_of[row_id] = group
             self._groups.setdefault(group, {})[row_id] = None
         return group
 
     def _leave(self, row_id: Any, touched: dict[Any, None]) -> None:
-        group = self._group_of.pop(row_id)
+        group = self._group_of.pop(row_id, None)
         self.passing -= 1
         touched[row_id] = None
         if group is not None:
@@ -192,10 +198,11 @@ class View(Sequence[Any]):
         if members is not None:
             least = min(self._key(self.rows[i], ctx) for i in members) if len(members) > 1 else None
             return None if least is None else (*least, int(self._descending), entry)
-        if entry not in self._group_of:
+        row = self.rows.get(entry)
+        if row is None or entry in self._out:
             return None
-        place = (*self._key(self.rows[entry], ctx), entry)
-        group = self._group_of[entry]
+        place = (*self._key(row, ctx), entry)
+        group = self._group_of.get(entry)
         if group is None or len(self._groups[group]) < 2:
             return place
         if group not in self.open:

@@ -181,18 +181,8 @@ class WireAffinity(Wire):
     node_affinity: WireNodeAffinity | None = None
 
 
-class WireClaim(Wire):
-    claim_name: str = ""
-
-
-class WireVolume(Wire):
-    name: str = ""
-    persistent_volume_claim: WireClaim | None = None
-
-
 class WirePodSpec(Wire):
     affinity: WireAffinity | None = None
-    volumes: list[WireVolume] | None = None
     node_name: str | None = ""
     hostname: str | None = ""
     subdomain: str | None = ""
@@ -249,7 +239,6 @@ def pod_row(w: WirePod) -> Pod:
         tuple(_container(c, True) for c in status.init_container_statuses or ())
         + tuple(_container(c, False) for c in status.container_statuses or ()),
         _pinned(spec),
-        tuple((v.name, v.persistent_volume_claim.claim_name) for v in spec.volumes or () if v.persistent_volume_claim),
         intern(w.metadata.generate_name),
     )  # fmt: skip
 

@@ -57,7 +57,7 @@ class ContainerState(Row, frozen=True):
 
 
 class Pod(Row, frozen=True):
-    """`pinned` is the one node that a required affinity names; `claims` are volume name and claim name."""
+    """`pinned` is the one node that a required affinity names."""
 
     id: Key
     meta: Meta
@@ -73,7 +73,6 @@ class Pod(Row, frozen=True):
     conditions: tuple[Condition, ...] = ()
     containers: tuple[ContainerState, ...] = ()
     pinned: str = ""
-    claims: tuple[tuple[str, str], ...] = ()
     base: str = ""
     """metadata.generateName."""
 
