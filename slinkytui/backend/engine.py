@@ -130,19 +130,24 @@ class Engine:
             self._note = f"Slurm only: {error.title}"
         self._look(self.access)
 
-    def _look(self, access: Access | None) -> None:
+    def look_through(self, kube: KubeClient) -> None:
+        """Begin to look through a client that is there already, in place of `start`."""
+        self._look(None, kube)
+
+    def _look(self, access: Access | None, kube: KubeClient | None = None) -> None:
         """Begin to look at what the options name."""
         self.store.borrow(self.facts, _SAME)
         self.access = access
-        self.kube = KubeClient(KubeTransport(access)) if access is not None else None
+        self.kube = kube or (KubeClient(KubeTransport(access)) if access is not None else None)
         self.clusters = Clusters(self.options, self.facts, self.clock, self.kube, self._slurm)
         self.rights = Rights(self.clusters, self.kube, self.facts, self.clock, read_only=self.options.read_only)
         found = (Table.CONTROLLERS, Table.RESTAPIS) if self._slurm and not self.options.slurm else ()
         self.watched = tuple(r for r in WATCHED if r.table in self._reads.union(found))
-        if self.kube is not None and access is not None:
+        if self.kube is not None:
+            note = access.server if access is not None else ""
             for resource in self.watched:
                 scope = self.options.namespace if resource.namespaced else ""
-                watcher = Watcher(self.kube, resource, self.facts, self.clock, namespace=scope, note=access.server)
+                watcher = Watcher(self.kube, resource, self.facts, self.clock, namespace=scope, note=note)
                 self._tasks.append(asyncio.create_task(watcher.run(), name=f"watch {resource.plural}"))
         if self._slurm:
             self.clusters.start_given()

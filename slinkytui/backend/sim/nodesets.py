@@ -216,6 +216,7 @@ class NodeSets:
                 continue
             self.recorder.killing(pod)
             self.objects.drop(PODS, key)
+            self._ready_at.pop(key, None)
             one = self.sets.get(_owner(pod))
             if one is not None:
                 self.slurm.vanish(_hostname(pod))

@@ -12,6 +12,7 @@ from slinkytui.backend.controllers.nodeset.world import SlurmSide
 from slinkytui.backend.models import Job, Pod, SlurmNode
 from slinkytui.backend.slurm.states import holds_node, is_busy, is_drain, node_word
 
+_QUIET: Final = frozenset({"SUSPENDED", "STOPPED"})
 APART_S: Final = 5.0
 """Two complete lists that lack a node must be this far apart before it counts as absent."""
 
@@ -74,7 +75,9 @@ def judge(node: SlurmNode, jobs: Sequence[Job], pod: Pod) -> Verdict:
     if other:
         return unknown(f"the Slurm node {node.id.name} belongs to {other}")
     mine = [j for j in jobs if holds_node(j.states)]
-    if mine:
+    # A job that runs shows in the state of its node; where it no longer does, the list of jobs is the older one. Only
+    # suspended and stopped jobs hide behind an idle node. Whoever deletes looks at both again.
+    if mine and (is_busy(node.states) or any(_QUIET & set(j.states) for j in mine)):
         return no(
             f"{_count(len(mine), 'job')} on it: {', '.join(str(j.id) for j in mine[:3])}{' …' if mine[3:] else ''}"
         )

@@ -285,7 +285,8 @@ class Queue(Generic[K]):
             await getter
         except asyncio.CancelledError:
             if getter.cancelled():
-                self._getters.remove(getter)
+                if getter in self._getters:  # whoever released the next may have passed it over already
+                    self._getters.remove(getter)
             else:
                 # Its turn came, and it is leaving: the turn is another's.
                 self._release_one()
