@@ -100,6 +100,9 @@ class Ground:
         if self._engine is not None:
             await self._engine.close()
 
+    def restart_when_crashed(self) -> Restart:
+        return Restart(self)
+
     async def _handle(self, request: Request) -> Response:
         if self.crashed.is_set():
             await asyncio.get_running_loop().create_future()  # nothing leaves a process that is dead
@@ -168,10 +171,30 @@ class Ground:
             found, status = self.nodeset(), self.nodeset().get("status") or {}
             want = found["spec"].get("replicas", 1)
             ready = [p for p in self.pods().values() if _ready(p) and not p["metadata"].get("deletionTimestamp")]
+            image = found["spec"]["slurmd"]["image"]
+            ready = [p for p in ready if p["spec"]["containers"][0]["image"] == image]
             seen = status.get("observedGeneration") == found["metadata"]["generation"]
             return bool(seen) and len(ready) == len(self.pods()) == want == status.get("updatedReplicas")
 
         await self.until(done, seconds, "it does not settle")
+
+
+class Restart:
+    """Starts the operator again after its crash."""
+
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+        self._task = asyncio.create_task(self._run())
+
+    async def _run(self) -> None:
+        await self._ground.crashed.wait()
+        await self._ground.end_operator(kill=True)
+        self._ground.crashed.clear()
+        await self._ground.start_operator()
+
+    async def done(self) -> None:
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
 
 
 def _ready(pod: dict[str, Any]) -> bool:

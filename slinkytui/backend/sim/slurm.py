@@ -282,7 +282,8 @@ class SlurmSim:
                     self.touch_node(name)
         for node in self.nodes.values():
             if node.silent_since is not None and not node.down and now - node.silent_since > RESPOND_S:
-                node.reason, node.reason_user, node.reason_time = "Not responding", "slurm", now
+                if not node.reason:  # what somebody has said stays
+                    node.reason, node.reason_user, node.reason_time = "Not responding", "slurm", now
                 self._fail_node(node)
         gone = []
         for job_id in list(self.active):

@@ -24,6 +24,7 @@ from slinkytui.backend.slurm.jobstates import JobStates
 SHARE: Final = 0.2
 """Of the server's time: a list that takes 2 s is asked for every 10 s at most."""
 MOST_S: Final = 120.0
+_YOUNG_S: Final = 2.0
 _SINGLY: Final = 16
 """Up to so many nodes are read one by one after a write."""
 RETRY_S: Final = (1.0, 2.0, 5.0, 10.0, 20.0)
@@ -44,6 +45,8 @@ class _Poll:
     rounds: int = 0
     quick_s: float | None = None
     took_s: float = 0.0
+    moved_at: float = float("-inf")
+    """When its stamp was last seen to move, on the monotonic clock."""
 
 
 class SlurmPoller:
@@ -155,7 +158,9 @@ class SlurmPoller:
         began, sent = self._clock.monotonic(), self._generation
         try:
             # Now and then everything, whatever the server holds for unchanged: its clock compares in whole seconds.
-            known = poll.last_update if poll.rounds % 12 else None
+            # And while a change is young: what happens in the same second as it has the same stamp.
+            young = began - poll.moved_at < _YOUNG_S
+            known = poll.last_update if poll.rounds % 12 and not young else None
             listing = await poll.read(known)
             if not listing.unchanged:
                 await self._apply(poll, listing, sent)
@@ -191,6 +196,8 @@ class SlurmPoller:
         went_back = poll.last_update and listing.last_update and listing.last_update < poll.last_update
         if went_back:
             log.info("%s: last_update went back, slurmctld has restarted", poll.table)
+        if listing.last_update != poll.last_update:
+            poll.moved_at = self._clock.monotonic()
         poll.last_update = listing.last_update
         rows = list(listing.rows)
         if poll.table == Table.JOBS:

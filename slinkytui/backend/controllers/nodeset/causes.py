@@ -110,10 +110,15 @@ def adopt(pod: Pod, node: SlurmNode | None, cordoned_node: bool, now: float) -> 
     return Record({Cause.USER: Why(since)}, drain=ours)
 
 
+def is_older(node: SlurmNode, pod: Pod) -> bool:
+    """Whether what a node's reason says was said before this pod was made."""
+    return pod.meta.created is not None and node.reason_time is not None and node.reason_time < pod.meta.created
+
+
 def _is_leftover(pod: Pod, node: SlurmNode) -> bool:
     """Whether a drain with the operator's prefix, on a pod without any mark, is one that an operator left behind: it is
     older than the pod, or says what only an operator says. Anything else may be a person's, whatever its prefix."""
-    if pod.meta.created is not None and node.reason_time is not None and node.reason_time < pod.meta.created:
+    if is_older(node, pod):
         return True
     text = node.reason.removeprefix(PREFIX)
     return text.startswith((f"Pod ({pod.id}) ", "Pod is terminating", f"Node ({pod.node}) was cordoned"))

@@ -12,6 +12,7 @@ from slinkytui.backend.controllers.nodeset.causes import (
     Cause,
     Record,
     adopt,
+    is_older,
     is_ours,
     is_true,
     merge,
@@ -206,6 +207,8 @@ def _let(
         parts.why.append(Reason(pod.id.name, f"its drain is lifted when Slurm answers: {world.slurm.why}", waits=True))
         return
     if record.drain and node is not None and is_drain(node.states) and is_ours(node.reason) and not record.foreign:
+        if is_older(node, pod) and ("DOWN" in node.states or not is_healthy(pod)):
+            return  # its predecessor's drain: until this one has registered it keeps its words, which tell whose it is
         if "INVALID_REG" in node.states:
             parts.why.append(
                 Reason(pod.id.name, "Slurm refuses to undrain a node whose registration is invalid", waits=True)

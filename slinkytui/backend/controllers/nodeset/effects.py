@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, Protocol, TypeVar
 
 from slinkytui.backend.clock import Clock
-from slinkytui.backend.controllers.nodeset.causes import is_ours
+from slinkytui.backend.controllers.nodeset.causes import is_older, is_ours
 from slinkytui.backend.controllers.nodeset.decision import (
     Apply,
     CreatePod,
@@ -337,6 +337,8 @@ class Effects:
             return
         if not is_drain(node.states) or not is_ours(node.reason) or "INVALID_REG" in node.states:
             return
+        if "DOWN" in node.states and is_older(node, effect.pod):
+            return  # it went down meanwhile: with the drain its words would go, and nobody could tell whose end that was
         await self._write("undrain", client.node_update(effect.node, {"state": ["UNDRAIN"]}))
 
     async def _update(self, effect: UpdateNode) -> None:

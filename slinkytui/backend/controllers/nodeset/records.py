@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
-from slinkytui.backend.controllers.nodeset.causes import is_ours
+from slinkytui.backend.controllers.nodeset.causes import is_older, is_ours
 from slinkytui.backend.controllers.nodeset.decision import DeleteRecord, UpdateNode
 from slinkytui.backend.controllers.nodeset.identity import daemon_host, value
 from slinkytui.backend.controllers.nodeset.order import ready_since
@@ -72,8 +72,11 @@ def _is_over(pod: Pod, node: SlurmNode, old: dict[str, Any]) -> bool:
     another machine, one that is ours or Slurm's own."""
     if "DOWN" not in node.states or ready_since(pod) is None or "INVALID_REG" in node.states:
         return False
+    if is_ours(node.reason) and is_older(node, pod):
+        # What an operator said before this pod was made is about its predecessor.
+        return True
     if node.reason.startswith(TERMINATING):
-        return pod.meta.created is not None and pod.meta.created >= (node.reason_time or 0) - 1
+        return False
     moved = bool(old.get("node")) and old["node"] != pod.node
     foreign = is_drain(node.states) and not is_ours(node.reason)
     return moved and not foreign and (is_ours(node.reason) or "Not responding" in node.reason)
