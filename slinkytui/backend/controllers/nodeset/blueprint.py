@@ -101,7 +101,8 @@ def shared(
 def _holds(live: Mapping[str, Any], wanted: Mapping[str, Any], plural: str) -> bool:
     if plural == "poddisruptionbudgets" and "maxUnavailable" in (live.get("spec") or {}):
         return False
-    return _contains(live, wanted)
+    # The items of a list do not say what they are; those of a watch do.
+    return _contains(live, {k: v for k, v in wanted.items() if k not in ("apiVersion", "kind")})
 
 
 def _contains(live: Any, wanted: Any) -> bool:
