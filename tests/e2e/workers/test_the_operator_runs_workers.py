@@ -101,6 +101,18 @@ class Ground(World):
     def log(self) -> str:
         return (self._folder / "daemon.log").read_text()[-4000:]
 
+    def told(self) -> str:
+        """What each side says, for the message of a test that fails."""
+        pods = json.loads(self.kube.request("GET", "/api/v1/namespaces/slurm/pods")[1])["items"]
+        lines = [
+            f"{p['metadata']['name']} {p['metadata'].get('deletionTimestamp', '')} {p['metadata'].get('annotations')} "
+            f"{[(c['type'], c['status']) for c in p.get('status', {}).get('conditions', [])]}"
+            for p in pods
+        ]
+        sets = json.loads(self.kube.request("GET", f"{SLINKY}/nodesets")[1])["items"]
+        lines += [json.dumps(s.get("status")) for s in sets]
+        return "\n".join([*lines, self.slurm.run("scontrol", "-o", "show", "nodes"), self.slurm.run("squeue")])
+
     def nodeset(self, name: str) -> dict[str, Any]:
         return dict(json.loads(self.kube.request("GET", f"{SLINKY}/nodesets/{name}")[1]))
 
@@ -131,7 +143,7 @@ class Ground(World):
         try:
             wait_for(done, seconds, what)
         except RuntimeError as error:
-            raise AssertionError(f"{error}\n{self.log()}") from error
+            raise AssertionError(f"{error}\n{self.told()}\n{self.log()}") from error
         return time.monotonic() - began
 
     def run_job(self, node: str, seconds: float) -> int:

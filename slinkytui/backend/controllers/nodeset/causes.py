@@ -111,8 +111,9 @@ def adopt(pod: Pod, node: SlurmNode | None, cordoned_node: bool, now: float) -> 
 
 
 def is_older(node: SlurmNode, pod: Pod) -> bool:
-    """Whether what a node's reason says was said before this pod was made."""
-    return pod.meta.created is not None and node.reason_time is not None and node.reason_time < pod.meta.created
+    """Whether what a node's reason says was said before this pod was made. Both times are whole seconds: a predecessor
+    that goes and its successor often share one, while no pod starts, registers and is spoken of within its first."""
+    return pod.meta.created is not None and node.reason_time is not None and node.reason_time <= pod.meta.created
 
 
 def _is_leftover(pod: Pod, node: SlurmNode) -> bool:

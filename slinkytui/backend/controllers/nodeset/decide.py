@@ -149,7 +149,7 @@ def _worker(world: World, pod: Pod, record: Record, choice: Choice, parts: _Part
     if pod.meta.uid in parts.going:
         return
     if is_healthy(pod) and name not in {n for n, w in collisions((pod,), world.key.name, world.taken).items() if w}:
-        mend = repair(pod, node, world, held=choice.is_held(pod))
+        mend = repair(pod, node, world, now, held=choice.is_held(pod))
         if mend is not None:
             parts.repairs.append(mend)
     _mirror(world, pod, node, parts)

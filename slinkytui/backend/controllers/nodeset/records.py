@@ -25,6 +25,9 @@ from slinkytui.backend.slurm.states import is_busy, is_drain
 _GONE_S: Final = 60.0
 """A record without a pod stays this long at least: its pod may only be on its way."""
 
+_FAREWELL_S: Final = 120.0
+"""How long a worker that said that it terminates may still be seen as one that stays."""
+
 
 def pod_info(pod: Pod, world: World) -> str:
     """The operator's note in a node's comment, byte for byte as upstream writes it."""
@@ -43,7 +46,7 @@ def read_info(comment: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def repair(pod: Pod, node: SlurmNode, world: World, *, held: bool) -> UpdateNode | None:
+def repair(pod: Pod, node: SlurmNode, world: World, now: float, *, held: bool) -> UpdateNode | None:
     """The one request that makes the record of a healthy worker right, or None. `held`: a cause drains it now."""
     body: dict[str, Any] = {}
     what: list[str] = []
@@ -51,7 +54,7 @@ def repair(pod: Pod, node: SlurmNode, world: World, *, held: bool) -> UpdateNode
     if old != read_info(info):
         body["comment"] = info
         what.append("who it is")
-    if not held and _is_over(pod, node, old):
+    if not held and _is_over(pod, node, old, now):
         body["state"] = ["RESUME"]
         what.append(f"its own '{node.reason}' is over")
     kube = world.nodes.get(pod.node)
@@ -67,7 +70,7 @@ def repair(pod: Pod, node: SlurmNode, world: World, *, held: bool) -> UpdateNode
     return UpdateNode(node.id.name, body, ", ".join(what)) if body else None
 
 
-def _is_over(pod: Pod, node: SlurmNode, old: dict[str, Any]) -> bool:
+def _is_over(pod: Pod, node: SlurmNode, old: dict[str, Any], now: float) -> bool:
     """Whether the node is down or drained for a reason that has ended: our preStop hook's, or, for a worker that moved to
     another machine, one that is ours or Slurm's own."""
     if "DOWN" not in node.states or ready_since(pod) is None or "INVALID_REG" in node.states:
@@ -76,7 +79,8 @@ def _is_over(pod: Pod, node: SlurmNode, old: dict[str, Any]) -> bool:
         # What an operator said before this pod was made is about its predecessor.
         return True
     if node.reason.startswith(TERMINATING):
-        return False
+        # Newer than the pod: its own hook said so, or the clocks of the two servers differ. A pod that goes would be gone.
+        return node.reason_time is not None and now - node.reason_time > _FAREWELL_S
     moved = bool(old.get("node")) and old["node"] != pod.node
     foreign = is_drain(node.states) and not is_ours(node.reason)
     return moved and not foreign and (is_ours(node.reason) or "Not responding" in node.reason)
