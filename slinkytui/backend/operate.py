@@ -14,6 +14,7 @@ from slinkytui.backend.controllers.leases import KubeLease, identity
 from slinkytui.backend.controllers.nodeset.controller import Clients, NodeSetController
 from slinkytui.backend.controllers.nodeset.observe import Settings
 from slinkytui.backend.controllers.recorder import KubeEvents
+from slinkytui.backend.controllers.references import References
 from slinkytui.backend.controllers.runtime.controller import Controller
 from slinkytui.backend.controllers.runtime.events import Recorder
 from slinkytui.backend.controllers.runtime.gate import Alone, Gate
@@ -129,14 +130,15 @@ class Operate:
         self._pools: dict[str, Pool] = {}
         engine.operating = self.view
         clients = Clients(kube, gate, Pool(Limiter(clock), clock, put_off), self._slurm_pool)
+        references = References(engine.kube, clock, self._referred)
         self.nodesets = NodeSetController(
-            engine.facts, self.held, engine.clusters, clients, self.recorder, clock, engine.store, options.settings
-        )
+            engine.facts, self.held, engine.clusters, clients, self.recorder, clock, engine.store, options.settings, references
+        )  # fmt: skip
         self.controller: Controller[Key] = Controller(
             "nodeset-controller", self._reconcile, clock, workers=options.workers, keys=self.nodesets.keys
         )
         self.manager = Manager(
-            clock, sources=(*self._sources(), self._wakes()), elector=self.elector, controllers=(self.controller,),
+            clock, sources=(*self._sources(), references, self._wakes()), elector=self.elector, controllers=(self.controller,),
             helpers=(_Anew(self.nodesets), self.recorder),
         )  # fmt: skip
 
@@ -175,6 +177,11 @@ class Operate:
     def changed(self, changed: Mapping[Table, set[RowId]]) -> None:
         """Wake whom a change concerns."""
         for key in self.nodesets.woken(changed):
+            self.controller.queue.add(key)
+
+    def _referred(self, ref: Key) -> None:
+        """A Secret that somebody of its namespace refers to has changed."""
+        for key in filter(lambda k: k.namespace == ref.namespace, self.nodesets.keys()):
             self.controller.queue.add(key)
 
     async def _reconcile(self, key: Key) -> Outcome:

@@ -4,14 +4,19 @@ schemas as the Slinky operator defines them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
 import yaml
 
-from slinkytui.backend.crds import kinds
-from slinkytui.backend.crds.shapes import Schema
+from slinkytui.backend.crds.accounting import AccountingSpec
+from slinkytui.backend.crds.controller import ControllerSpec
+from slinkytui.backend.crds.loginset import LoginSetSpec, LoginSetStatus
+from slinkytui.backend.crds.nodeset import NodeSetSpec, NodeSetStatus
+from slinkytui.backend.crds.restapi import RestApiSpec
+from slinkytui.backend.crds.schema import Shape, made
+from slinkytui.backend.crds.shared import PlainStatus
+from slinkytui.backend.crds.token import TokenSpec, TokenStatus
 
 GROUP: Final = "slinky.slurm.net"
 ABOUT: Final = {
@@ -36,12 +41,11 @@ AGE: Final = Column("AGE", ".metadata.creationTimestamp", "date")
 
 @dataclass(frozen=True)
 class Definition:
-    """`schema` makes spec and status."""
-
     kind: str
     plural: str
     short: tuple[str, ...]
-    schema: Callable[[], tuple[Schema, Schema]]
+    spec: type[Shape]
+    status: type[Shape] = PlainStatus
     columns: tuple[Column, ...] = ()
     scale: bool = False
 
@@ -51,13 +55,13 @@ def _count(title: str, field: str, about: str, priority: int = 0) -> Column:
 
 
 DEFINITIONS: Final = (
-    Definition("Controller", "controllers", ("slurmctld",), kinds.controller),
-    Definition("Accounting", "accountings", ("slurmdbd",), kinds.accounting),
-    Definition("RestApi", "restapis", ("slurmrestd",), kinds.rest_api),
-    Definition("LoginSet", "loginsets", ("loginsets", "lss", "sackd"), kinds.login_set,
+    Definition("Controller", "controllers", ("slurmctld",), ControllerSpec),
+    Definition("Accounting", "accountings", ("slurmdbd",), AccountingSpec),
+    Definition("RestApi", "restapis", ("slurmrestd",), RestApiSpec),
+    Definition("LoginSet", "loginsets", ("loginsets", "lss", "sackd"), LoginSetSpec, LoginSetStatus,
                (_count("REPLICAS", "replicas", "How many pods there are."),), scale=True),
     Definition(
-        "NodeSet", "nodesets", ("nodesets", "nss", "slurmd"), kinds.node_set,
+        "NodeSet", "nodesets", ("nodesets", "nss", "slurmd"), NodeSetSpec, NodeSetStatus,
         (
             _count("DESIRED", "desired", "How many pods there shall be."), _count("REPLICAS", "replicas", "How many pods there are."),
             _count("UPDATED", "updatedReplicas", "How many pods are of the newest revision."),
@@ -67,7 +71,7 @@ DEFINITIONS: Final = (
         ),
         scale=True,
     ),
-    Definition("Token", "tokens", ("tokens", "jwt"), kinds.token, (
+    Definition("Token", "tokens", ("tokens", "jwt"), TokenSpec, TokenStatus, (
         Column("USER", ".spec.username", "string", "Whose token it is."), Column("IAT", ".status.issuedAt", "date", "When it was issued."),
     )),
 )  # fmt: skip
@@ -90,7 +94,8 @@ def document(d: Definition) -> dict[str, Any]:
     names: dict[str, Any] = {
         "kind": d.kind, "listKind": f"{d.kind}List", "plural": d.plural, "singular": d.kind.lower(), "shortNames": list(d.short),
     }  # fmt: skip
-    spec, status = d.schema()
+    spec = {"description": f"What the {d.kind} shall be.", **made(d.spec)}
+    status = {"description": "What was seen of it.", **made(d.status)}
     version = {
         "name": "v1beta1", "served": True, "storage": True, "subresources": subresources,
         "additionalPrinterColumns": [_column(c) for c in (*d.columns, AGE)],

@@ -1,48 +1,91 @@
-"""The Controller resource, as far as the objects of a worker need it: how slurmd finds slurmctld and with which keys."""
+"""The Controller resource: a slurmctld, how it is found and with which keys."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field
 
-from slinkytui.backend.crds.core import BadShape
-from slinkytui.backend.crds.shared import BadResource, KeyRef, LocalRef, Meta, Shape, why
+from slinkytui.backend.crds.claim import ClaimSpec
+from slinkytui.backend.crds.daemons import DaemonSpec
+from slinkytui.backend.crds.schema import Cel, Int32, Shape, blank, filled, needed
+from slinkytui.backend.crds.shared import (
+    BadResource,
+    Container,
+    LocalRef,
+    Meta,
+    PlainStatus,
+    PodTemplate,
+    Service,
+    read,
+)
 
 SLURMCTLD_PORT: Final = 6817
-
-
-class External(Shape):
-    """Where a daemon outside of Kubernetes listens."""
-
-    host: str = Field(min_length=1)
-    port: int = Field(ge=1, le=65535)
+_SPAN: Final = "^(0|(([0-9]+)y)?(([0-9]+)w)?(([0-9]+)d)?(([0-9]+)h)?(([0-9]+)m)?(([0-9]+)s)?(([0-9]+)ms)?)$"
 
 
 class Ha(Shape):
-    enabled: bool = False
-    backups: int = 1
+    """Backup controllers."""
+
+    enabled: bool = filled(False, "Whether there are any.", required=True)
+    backups: Int32 = filled(1, "How many.", minimum=1)
 
 
-class ControllerSpec(Shape):
-    cluster_name: str = ""
-    slurm_key_ref: KeyRef | None = None
-    jwt_key_ref: KeyRef | None = None
-    jwt_hs256_key_ref: KeyRef | None = None
-    accounting_ref: LocalRef | None = None
-    external: bool = False
-    external_config: External | None = None
-    ha: Ha = Ha()
-    extra_conf: str = ""
+class Persistence(ClaimSpec):
+    """The volume of StateSaveLocation."""
 
-    @model_validator(mode="after")
-    def _is_whole(self) -> ControllerSpec:
-        if self.external and self.external_config is None:
-            raise BadShape("externalConfig", "must be set when external is true")
-        if not self.external and not (self.slurm_key_ref and self.slurm_key_ref.name):
-            raise BadShape("slurmKeyRef", "must be set when external is false")
-        return self
+    enabled: bool = filled(True, "Whether there is one. It cannot be changed.", required=True)
+    existing_claim: str = blank("", "A claim to use instead of a new one. It cannot be changed.")
+
+
+class Endpoint(Shape):
+    path: str = needed("The path to scrape.")
+    interval: str = blank("", "How often.", pattern=_SPAN)
+    scrape_timeout: str = blank("", "How long an answer may take.", pattern=_SPAN)
+
+
+class Monitor(Shape):
+    """A ServiceMonitor of the Prometheus operator."""
+
+    enabled: bool = filled(False, "Whether there is one.")
+    labels: dict[str, str] = blank({}, "Its labels.")
+    annotations: dict[str, str] = blank({}, "Its annotations.")
+    interval: str = blank("", "How often to scrape.", pattern=_SPAN)
+    scrape_timeout: str = blank("", "How long an answer may take.", pattern=_SPAN)
+    endpoints: list[Endpoint] = blank([], "What to scrape; what slurmctld has if absent.")
+
+
+class Metrics(Shape):
+    enabled: bool = filled(False, "Whether slurmctld serves metrics.")
+    service_monitor: Monitor | None = blank(None, "The ServiceMonitor for them.", nullable=True)
+
+
+class ControllerSpec(DaemonSpec):
+    rules: ClassVar[tuple[Cel, ...]] = (
+        *DaemonSpec.rules,
+        Cel("has(self.ha) && self.ha.enabled ? has(self.persistence) && self.persistence.enabled && "
+            "has(self.persistence.existingClaim) && self.persistence.existingClaim.size() > 0 : true",
+            "ha needs persistence.existingClaim: a claim that all slurmctld can mount (ReadWriteMany)"),
+    )  # fmt: skip
+
+    cluster_name: str = blank("", "ClusterName in slurm.conf; NAMESPACE_NAME if empty. It cannot be changed.")
+    accounting_ref: LocalRef | None = blank(None, "The Accounting of this cluster.")
+    ha: Ha = blank(Ha.model_construct(enabled=False, backups=1), "Backup controllers.")
+    slurmctld: Container = blank({}, "A core/v1 Container laid over the slurmctld container.")
+    reconfigure: Container = blank({}, "A core/v1 Container laid over the reconfigure sidecar.")
+    logfile: Container = blank({}, "A core/v1 Container laid over the log sidecar.")
+    inplace_reconfigure: bool = filled(False, "Reconfigure the running slurmctld instead of restarting it.")
+    template: PodTemplate = blank(PodTemplate.model_construct(), "Laid over the pods.")
+    extra_conf: str = blank("", "Lines put at the end of slurm.conf.")
+    config_file_refs: list[LocalRef] = blank([], "ConfigMaps whose files land in /etc/slurm.")
+    prolog_script_refs: list[LocalRef] = blank([], "ConfigMaps with Prolog scripts.")
+    epilog_script_refs: list[LocalRef] = blank([], "ConfigMaps with Epilog scripts.")
+    prolog_slurmctld_script_refs: list[LocalRef] = blank([], "ConfigMaps with PrologSlurmctld scripts.")
+    epilog_slurmctld_script_refs: list[LocalRef] = blank([], "ConfigMaps with EpilogSlurmctld scripts.")
+    persistence: Persistence | None = blank(None, "The volume of StateSaveLocation.")
+    service: Service = blank(Service.model_construct(), "Laid over the Service that clients use.")
+    metrics: Metrics = blank(Metrics.model_construct(), "Metrics of slurmctld.")
 
 
 class Controller(Shape):
@@ -66,8 +109,8 @@ class Controller(Shape):
 
     @property
     def jwt_key(self) -> KeyRef | None:
-        """The key that tokens are signed with; the old field counts where the new one is away."""
-        return self.spec.jwt_key_ref or self.spec.jwt_hs256_key_ref
+        """The key that tokens are signed with."""
+        return self.spec.jwt_key
 
     @property
     def replicas(self) -> int:
@@ -78,7 +121,4 @@ class Controller(Shape):
 
 def parse_controller(raw: Mapping[str, Any]) -> Controller | BadResource:
     """Never raises: what cannot be read comes back as the field and the reason."""
-    try:
-        return Controller.model_validate({**raw, "spec": raw.get("spec") or {}})
-    except ValidationError as problem:
-        return why(problem)
+    return read(Controller, raw)

@@ -5,12 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from slinkytui.backend.crds.core import BadShape, canonical
-from slinkytui.backend.crds.shared import BadResource, Doubt, KeyRef, LocalRef, Meta, Moment, Shape, parse_duration, why
+from slinkytui.backend.crds.schema import EITHER, As, Cel, Int32, Int64, Shape, blank, filled, needed
+from slinkytui.backend.crds.shared import (
+    BadResource,
+    Container,
+    Doubt,
+    KeyRef,
+    LocalRef,
+    Meta,
+    Moment,
+    PlainStatus,
+    PodTemplate,
+    Seconds,
+    why,
+)
 
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
 _OPAQUE: Final = {"slurmd": "Container", "logfile": "Container"}
@@ -53,43 +66,46 @@ def _limit(value: Any) -> Any:
     return MaxUnavailable(value)
 
 
-def _seconds(value: Any) -> Any:
-    return parse_duration(value) if isinstance(value, str) else value
-
-
-Seconds = Annotated[float, BeforeValidator(_seconds)]
 Retention = Literal["Retain", "Delete"]
 
 
 class RollingUpdate(Shape):
-    max_unavailable: Annotated[MaxUnavailable, BeforeValidator(_limit)] = MaxUnavailable()
+    max_unavailable: Annotated[MaxUnavailable, BeforeValidator(_limit), As(EITHER)] = filled(
+        MaxUnavailable(), "How many may be away at once: a number or a percentage.", default="25%"
+    )
 
 
 class ScheduledUpdate(Shape):
     """`duration` in seconds."""
 
-    start_time: Moment | None = None
-    duration: Seconds = 1800.0
-    flags: list[str] = []
+    start_time: Moment | None = blank(None, "When the reservation starts.")
+    duration: Seconds = filled(1800.0, "How long it lasts, like 1h30m.", default="30m")
+    flags: list[str] = blank([], "Further flags of the reservation.")
 
 
 class UpdateStrategy(Shape):
-    type: Literal["RollingUpdate", "OnDelete", "ScheduledUpdate"] = "RollingUpdate"
-    rolling_update: RollingUpdate = RollingUpdate()
-    scheduled_update: ScheduledUpdate | None = None
+    rules: ClassVar[tuple[Cel, ...]] = (
+        Cel("self.type != 'ScheduledUpdate' || (has(self.scheduledUpdate) && has(self.scheduledUpdate.startTime) && "
+            "has(self.scheduledUpdate.duration))",
+            "scheduledUpdate.startTime and scheduledUpdate.duration are required when type is ScheduledUpdate"),
+    )  # fmt: skip
+
+    type: Literal["RollingUpdate", "OnDelete", "ScheduledUpdate"] = filled("RollingUpdate", "When pods are replaced.")
+    rolling_update: RollingUpdate = blank(RollingUpdate.model_construct(), "Bounds of a rolling update.")
+    scheduled_update: ScheduledUpdate | None = blank(None, "The reservation in which it is done.")
 
 
 class Retain(Shape):
     """What becomes of the pods' claims."""
 
-    when_deleted: Retention = "Retain"
-    when_scaled: Retention = "Retain"
+    when_deleted: Retention = filled("Retain", "When the NodeSet is deleted.")
+    when_scaled: Retention = filled("Retain", "When their pod is scaled in.")
 
 
 class Ssh(Shape):
-    enabled: bool = False
-    extra_sshd_config: str = ""
-    sssd_conf_ref: KeyRef
+    enabled: bool = filled(False, "Whether users can log in to workers.", required=True)
+    extra_sshd_config: str = blank("", "Lines put at the end of sshd_config.")
+    sssd_conf_ref: KeyRef = needed("Secret key with sssd.conf.")
 
     @model_validator(mode="after")
     def _has_sssd(self) -> Ssh:
@@ -99,33 +115,48 @@ class Ssh(Shape):
 
 
 class Partition(Shape):
-    enabled: bool = False
-    config: Annotated[str, Field(pattern=r"\A[^\n]*\z")] = ""
+    enabled: bool = filled(False, "Whether there is one.", required=True)
+    config: Annotated[str, Field(pattern=r"\A[^\n]*\z")] = blank("", "Options on its line.", pattern=r"^[^\n]+$")
+
+
+def _canonical(about: str, **schema: Any) -> Any:
+    """A part that `canonical_spec` always gives, though the resource need not have it."""
+    return Field(description=about, json_schema_extra={"schema": schema, "required": False})
 
 
 class NodeSetSpec(Shape):
     """`template` (metadata and spec), `slurmd`, `logfile` and the claim templates are in their canonical form. Nobody writes
     into them."""
 
-    controller_ref: LocalRef
-    replicas: Annotated[int, Field(ge=0)] = 1
-    scaling_mode: Literal["StatefulSet", "DaemonSet"] = "StatefulSet"
-    slurmd: dict[str, Any]
-    logfile: dict[str, Any]
-    ssh: Ssh | None = None
-    template: dict[str, Any]
-    extra_conf: str = ""
-    partition: Partition = Partition()
-    volume_claim_templates: list[dict[str, Any]] = []
-    update_strategy: UpdateStrategy = UpdateStrategy()
-    revision_history_limit: int = 0
-    persistent_volume_claim_retention_policy: Retain = Retain()
-    min_ready_seconds: int = 0
-    ordinal_padding: Annotated[int, Field(ge=0)] = 0
-    pin_to_node: bool = False
-    workload_disruption_protection: bool = True
-    prune_slurm_node_records: Literal["Never", "NodeNotFound"] = "Never"
-    oversubscribe_node: bool = False
+    controller_ref: LocalRef = needed("The Controller of its cluster. It cannot be changed.")
+    replicas: Annotated[Int32, Field(ge=0)] = filled(1, "How many pods; without meaning in DaemonSet mode.")
+    scaling_mode: Literal["StatefulSet", "DaemonSet"] = filled(
+        "StatefulSet", "A number of pods, or one on each matching node.", enum=["DaemonSet", "StatefulSet"]
+    )
+    slurmd: Container = _canonical("A core/v1 Container laid over the slurmd container.")
+    logfile: Container = _canonical("A core/v1 Container laid over the log sidecar.")
+    ssh: Ssh | None = blank(None, "SSH into the workers.")
+    template: Annotated[dict[str, Any], As(PodTemplate)] = _canonical("Laid over the pods; its hostname is the prefix of their names.")
+    extra_conf: str = blank("", "Key=Value words of slurmd's --conf.")
+    partition: Partition = blank(Partition.model_construct(), "A partition of its own.")
+    volume_claim_templates: Annotated[list[dict[str, Any]], As({"x-kubernetes-preserve-unknown-fields": True})] = blank(
+        [], "Claims made for each pod. They cannot be changed.", nullable=True
+    )
+    update_strategy: UpdateStrategy = blank(
+        UpdateStrategy.model_construct(), "How pods are brought to a new template."
+    )
+    revision_history_limit: Int32 = filled(0, "How many old revisions are kept.")
+    persistent_volume_claim_retention_policy: Retain = blank(
+        Retain.model_construct(), "What becomes of the pods' claims."
+    )
+    min_ready_seconds: Int32 = blank(0, "How long a pod is ready before it counts.")
+    ordinal_padding: Annotated[int, Field(ge=0)] = filled(0, "Digits of the pods' numbers.")
+    pin_to_node: bool = filled(False, "Whether a pod stays on its node.")
+    workload_disruption_protection: bool = filled(True, "Whether pods with jobs are kept from eviction.")
+    prune_slurm_node_records: Literal["Never", "NodeNotFound"] = filled(
+        "Never", "When records of nodes that are gone are deleted."
+    )
+    oversubscribe_node: bool = filled(False, "Whether a node may run several workers.")
 
     @model_validator(mode="after")
     def _is_whole(self) -> NodeSetSpec:
@@ -160,6 +191,24 @@ class NodeSetSpec(Shape):
     @property
     def has_ssh(self) -> bool:
         return self.ssh is not None and self.ssh.enabled
+
+
+class NodeSetStatus(PlainStatus):
+    replicas: Int32 = blank(0, "How many pods there are.")
+    updated_replicas: Int32 = blank(0, "How many pods are of the newest revision.")
+    ready_replicas: Int32 = blank(0, "How many pods are ready.")
+    available_replicas: Int32 = blank(0, "How many pods are available.")
+    unavailable_replicas: Int32 = blank(0, "How many pods are not available.")
+    desired: Int32 = blank(0, "How many pods there shall be.")
+    slurm_idle: Int32 = blank(0, "How many Slurm nodes are idle.")
+    slurm_allocated: Int32 = blank(0, "How many Slurm nodes are allocated or mixed.")
+    slurm_down: Int32 = blank(0, "How many Slurm nodes are down.")
+    slurm_drain: Int32 = blank(0, "How many Slurm nodes are drained.")
+    observed_generation: Int64 = blank(0, "The generation that this is of.")
+    node_set_hash: str = needed("The newest revision's hash.")
+    collision_count: Int32 = blank(0, "How often a revision's name was taken.")
+    ordinal_to_node: dict[str, str] = blank({}, "Which node each number is pinned to.")
+    selector: str = needed("The selector of its pods.")
 
 
 class NodeSet(Shape):

@@ -102,9 +102,10 @@ def _placement(job: Job, detail: str, hosts: int) -> Placement:
 
 
 def node_name(pod: Pod, mode: str) -> str:
-    """The Slurm node name that a worker pod registers under ("" while it is not known)."""
+    """The Slurm node name that a worker pod registers under ("" while it is not known). On its host's network that is the
+    machine's name, which slurmd cuts at its first dot."""
     if mode == "StatefulSet":
-        return pod.node if pod.host_network else pod.hostname or pod.id.name
+        return pod.node.partition(".")[0] if pod.host_network else pod.hostname or pod.id.name
     return pod.hostname
 
 
@@ -114,7 +115,7 @@ def pod_of_comment(comment: str) -> Key | None:
         return None
     try:
         found = json.loads(comment)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     namespace, name = (found.get("namespace"), found.get("podName")) if isinstance(found, dict) else (None, None)
     return Key(namespace, name) if isinstance(namespace, str) and isinstance(name, str) and name else None

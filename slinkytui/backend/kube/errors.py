@@ -29,6 +29,11 @@ class Status(msgspec.Struct):
     details: dict[str, Any] | None = None
 
 
+def _causes(found: Status) -> list[dict[str, Any]]:
+    causes = (found.details or {}).get("causes")
+    return [c for c in causes if isinstance(c, dict)] if isinstance(causes, list) else []
+
+
 def classify(what: str, status: int, body: bytes) -> SlinkyError:
     """The exception for a refused call; `what` names it in words."""
     try:
@@ -55,6 +60,8 @@ def classify(what: str, status: int, body: bytes) -> SlinkyError:
         return refused
     if status in (502, 503, 504):
         return Unreachable(f"{what}: the API server is not ready", detail=message)
+    if status == 422 and any(c.get("field") == "metadata.uid" for c in _causes(found)):
+        return Conflict(f"{what}: another one of this name is there now", detail=message, retryable=True)
     if 400 <= status < 500:
         return BadRequest(f"{what}: refused", detail=message)
     return KubeError(f"{what}: failed", status=status, reason=reason, detail=message, retryable=status >= 500)

@@ -87,7 +87,7 @@ LEASES: Final = Resource(
     fields="metadata.name=slurm-operator", optional=True,
 )  # fmt: skip
 """Only the operator's own lock: every node has a lease too, and renews it."""
-SECRETS: Final = Resource("secrets", "Secret")
+SECRETS: Final = Resource("secrets", "Secret", table=Table.SECRETS, struct=wire.WireSecret, row=wire.secret_row)
 
 
 def _whole(plural: str, kind: str, table: Table, group: str = "", version: str = "v1", labels: str = "") -> Resource:
@@ -118,4 +118,6 @@ WATCHED: Final = (
     LEASES,
 )
 BY_TABLE: Final = {r.table: r for r in WATCHED}
-DECODERS: Final = {r.table: msgspec.json.Decoder(r.struct) for r in (*WATCHED, *OPERATED) if r.struct is not None}
+DECODERS: Final = {
+    r.table: msgspec.json.Decoder(r.struct) for r in (*WATCHED, *OPERATED, SECRETS) if r.struct is not None
+}

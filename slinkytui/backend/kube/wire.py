@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from datetime import datetime
 from functools import lru_cache
 from sys import intern
@@ -59,6 +61,17 @@ class WireMeta(Wire):
     finalizers: list[str] | None = None
 
 
+class WireSecret(Wire):
+    metadata: WireMeta
+    data: Map = None
+
+
+def secret_row(w: WireSecret) -> Manifest:
+    """The SHA-256 of what stands under each key, by the key; the content itself is kept nowhere."""
+    hashes = {k: hashlib.sha256(base64.b64decode(v)).hexdigest() for k, v in (w.data or {}).items()}
+    return Manifest(key(w.metadata), meta_row(w.metadata), msgspec.json.encode(hashes))
+
+
 class WireCondition(Wire):
     type: str = ""
     status: str = ""
@@ -95,9 +108,10 @@ def pairs(found: Map) -> Labels:
 _DROPPED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
-def meta_row(m: WireMeta) -> Meta:
+def meta_row(m: WireMeta, *, controlled: bool = False) -> Meta:
+    """`controlled`: only a controller counts as the owner."""
     owners = m.owner_references or ()
-    owner = next((o for o in owners if o.controller), owners[0] if owners else WireOwner())
+    owner = next((o for o in owners if o.controller), owners[0] if owners and not controlled else WireOwner())
     annotations = {k: v for k, v in m.annotations.items() if k != _DROPPED} if m.annotations else None
     return Meta(
         m.uid, m.resource_version, m.generation, when(m.creation_timestamp), when(m.deletion_timestamp),
@@ -233,7 +247,7 @@ def _pinned(spec: WirePodSpec) -> str:
 def pod_row(w: WirePod) -> Pod:
     spec, status = w.spec or WirePodSpec(), w.status or WirePodStatus()
     return Pod(
-        key(w.metadata), meta_row(w.metadata), intern(status.phase or ""), status.reason or "", spec.node_name or "",
+        key(w.metadata), meta_row(w.metadata, controlled=True), intern(status.phase or ""), status.reason or "", spec.node_name or "",
         status.pod_i_p or "", status.host_i_p or "", spec.hostname or "", spec.subdomain or "", bool(spec.host_network),
         when(status.start_time), condition_rows(status.conditions),
         tuple(_container(c, True) for c in status.init_container_statuses or ())
@@ -403,9 +417,17 @@ def controller_row(w: WireController) -> Controller:
     )  # fmt: skip
 
 
+class WireService(Wire):
+    port: int | None = None
+
+
 class WireMemberSpec(Wire):
     controller_ref: WireRef | None = None
     replicas: int | None = None
+    service: WireService | None = None
+
+
+REST_PORT = 6820
 
 
 class WireMember(Wire):
@@ -421,10 +443,11 @@ def loginset_row(w: WireMember) -> LoginSet:
 
 
 def restapi_row(w: WireMember) -> RestApi:
-    """Its service is NAME-restapi on port 6820, as upstream generates it."""
+    """Its service is NAME-restapi, on the port that it asks for."""
     spec, status = w.spec or WireMemberSpec(), w.status or WireConditions()
+    port = (spec.service and spec.service.port) or REST_PORT
     return RestApi(key(w.metadata), meta_row(w.metadata), _ref(spec.controller_ref, w.metadata.namespace),
-                   spec.replicas, f"{w.metadata.name}-restapi", 6820, condition_rows(status.conditions))  # fmt: skip
+                   spec.replicas, f"{w.metadata.name}-restapi", port, condition_rows(status.conditions))  # fmt: skip
 
 
 class WireStorage(Wire):

@@ -46,6 +46,7 @@ class Table(StrEnum):
     SERVICES = "services"
     BUDGETS = "budgets"
     CONFIGMAPS = "configmaps"
+    SECRETS = "secrets"
 
 
 INFINITE: Final = float("inf")

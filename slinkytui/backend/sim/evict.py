@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterable
 from typing import Any
 
 from slinkytui.backend.sim.objects import BY_PLURAL, RESOURCES, Name, Objects, Served
@@ -71,9 +72,9 @@ def _number(found: Any, total: int) -> int | None:
     return -(-total * int(text[:-1]) // 100) if text.endswith("%") else int(text)
 
 
-def release(objects: Objects, uid: str, *, orphan: bool) -> None:
-    """The dependents of an owner that is gone: deleted, or kept without it."""
-    for served, key, found in _dependents(objects, uid):
+def release(objects: Objects, uid: str, *, orphan: bool, among: Iterable[Served] = RESOURCES) -> None:
+    """The dependents of an owner that is gone: deleted, or kept without it. `among` is where they are looked for."""
+    for served, key, found in _dependents(objects, uid, among):
         rest = [o for o in found["metadata"]["ownerReferences"] if o.get("uid") != uid]
         if rest or orphan or found["metadata"].get("finalizers"):
             kept = copy.deepcopy(found)
@@ -84,10 +85,10 @@ def release(objects: Objects, uid: str, *, orphan: bool) -> None:
             release(objects, found["metadata"]["uid"], orphan=False)
 
 
-def _dependents(objects: Objects, uid: str) -> list[tuple[Served, Name, dict[str, Any]]]:
+def _dependents(objects: Objects, uid: str, among: Iterable[Served]) -> list[tuple[Served, Name, dict[str, Any]]]:
     return [
         (served, key, found)
-        for served in RESOURCES
+        for served in among
         for key, found in objects.all(served)
         if any(o.get("uid") == uid for o in found["metadata"].get("ownerReferences") or ())
     ]

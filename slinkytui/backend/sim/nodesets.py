@@ -12,6 +12,7 @@ import msgspec
 
 from slinkytui.backend.controllers.objects.revision import revision_data, revision_hash
 from slinkytui.backend.crds.nodeset import NodeSet, parse_nodeset
+from slinkytui.backend.sim.evict import release
 from slinkytui.backend.sim.kubelet import host_ip
 from slinkytui.backend.sim.kubelet import running as running_status
 from slinkytui.backend.sim.objects import BY_PLURAL, SLINKY, Name, Objects, rfc3339
@@ -25,6 +26,7 @@ _POLL_S: Final = 30.0
 _REGISTERS_S: Final = 4.0
 LEASE: Final = "slurm-operator"
 PODS, NODES, NODESETS = BY_PLURAL["", "pods"], BY_PLURAL["", "nodes"], BY_PLURAL[SLINKY, "nodesets"]
+CLAIMS: Final = BY_PLURAL["", "persistentvolumeclaims"]
 _LEASES: Final = BY_PLURAL["coordination.k8s.io", "leases"]
 
 
@@ -216,6 +218,7 @@ class NodeSets:
                 continue
             self.recorder.killing(pod)
             self.objects.drop(PODS, key)
+            release(self.objects, pod["metadata"]["uid"], orphan=False, among=(CLAIMS,))
             self._ready_at.pop(key, None)
             one = self.sets.get(_owner(pod))
             if one is not None:

@@ -128,6 +128,16 @@ class SlurmRest:
                 return self._reservation(name)
             case ("POST", "node", name):
                 return self._update_nodes([name], body, user)
+            case ("DELETE", "node", name):
+                if name not in self._sim.nodes:
+                    raise Refusal(2018, "Invalid node name specified")
+                if user not in ADMINS:
+                    raise Refusal(2002, "Access/permission denied")
+                if self._sim.nodes[name].jobs:
+                    raise Refusal(2024, "Requested nodes are busy")
+                del self._sim.nodes[name]
+                self._sim.touch_node(name)
+                return self._answer({})
             case ("POST", "nodes"):
                 names = body.get("name") or []
                 return self._update_nodes([names] if isinstance(names, str) else names, body, user)

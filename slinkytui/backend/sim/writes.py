@@ -92,6 +92,10 @@ class Writes:
         asked = str((new.get("metadata") or {}).get("resourceVersion") or "")
         if asked and asked != found["metadata"]["resourceVersion"]:
             raise conflict(served, name, _MODIFIED)
+        uid = (new.get("metadata") or {}).get("uid")
+        if uid and uid != found["metadata"]["uid"] and not sub:
+            causes = [("FieldValueInvalid", f'Invalid value: "{uid}": field is immutable', "metadata.uid")]
+            raise invalid(served, name, causes)
         if request.method == "PUT" and not asked and served.group == SLINKY and not sub:
             text = "metadata.resourceVersion: Invalid value: 0: must be specified for an update"
             raise Failed(422, "Invalid", f'{qualified(served)} "{name}" is invalid: {text}', about(served, name))

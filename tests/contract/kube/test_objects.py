@@ -210,6 +210,19 @@ async def test_deleting_another_uid(hand: Hand) -> None:
         assert (await hand.ask("GET", f"{path}/a"))[0] == 404
 
 
+async def test_changing_another_uid(hand: Hand) -> None:
+    for path, body in ((hand.pods, pod("a")), (hand.sets, nodeset("a")), (hand.maps, config("a"))):
+        await hand.make(path, body)
+        patch = {"metadata": {"uid": "0", "labels": {"a": "b"}}}
+        for kind in (MERGE, STRATEGIC) if path != hand.sets else (MERGE,):
+            found = await refusal(hand, "PATCH", f"{path}/a", patch, kind)
+            assert (found["code"], found["reason"]) == (422, "Invalid")
+            assert found["message"].endswith('is invalid: metadata.uid: Invalid value: "0": field is immutable')
+            assert {c["field"] for c in found["details"]["causes"]} == {"metadata.uid"}
+        _, found = await hand.ask("GET", f"{path}/a")
+        assert "a" not in (found["metadata"].get("labels") or {})
+
+
 async def test_a_finalizer_holds_a_deletion(hand: Hand) -> None:
     body = nodeset("cpu")
     body["metadata"]["finalizers"] = ["slinky.slurm.net/hold"]

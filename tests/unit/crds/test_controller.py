@@ -34,7 +34,7 @@ def parse(**spec: Any) -> Controller | BadResource:
 def test_what_workers_need(spec: dict[str, Any], server: str, cluster: str, jwt: str | None, replicas: int) -> None:
     found = parse(**spec)
     assert isinstance(found, Controller)
-    assert (found.conf_server, found.cluster, found.jwt_key and found.jwt_key.name, found.replicas) == (
+    assert (found.conf_server, found.cluster, found.spec.jwt_key and found.spec.jwt_key.name, found.replicas) == (
         server,
         cluster,
         jwt,

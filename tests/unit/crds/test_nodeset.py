@@ -22,7 +22,8 @@ from slinkytui.backend.crds.nodeset import (
     doubts,
     parse_nodeset,
 )
-from slinkytui.backend.crds.shared import BadResource, KeyRef, LocalRef, Shape
+from slinkytui.backend.crds.schema import Shape
+from slinkytui.backend.crds.shared import BadResource, KeyRef, LocalRef
 
 PLAIN: dict[str, Any] = {"controllerRef": {"name": "c"}, "slurmd": {"image": "w"}}
 

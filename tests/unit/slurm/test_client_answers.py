@@ -25,6 +25,7 @@ from slinkytui.backend.slurm.poller import SlurmPoller
 from slinkytui.backend.slurm.tokens import StaticToken
 from slinkytui.backend.slurm.transport import HttpxTransport
 from slinkytui.backend.store import Store
+from tests.rules import case, holds
 
 Answer = Callable[[Request], Response]
 
@@ -86,6 +87,7 @@ async def test_odd_shapes_end_in_our_errors_or_data(call: str, odd: dict[str, An
         assert call in ("cancel", "cancel pending", "update") or found.lost
 
 
+@holds("W7")
 async def test_a_list_that_is_missing_clears_nothing() -> None:
     with pytest.raises(SlurmError, match="no list of nodes"):
         await client_of(lambda r: body({"nodes": None})).nodes()
@@ -106,6 +108,20 @@ async def test_a_submit_without_a_job_id_is_refused_with_the_servers_words() -> 
     with pytest.raises(BadRequest) as error:
         await client_of(lambda r: body(refused)).job_submit("#!/bin/sh", {"tasks": "abc"})
     assert "Expected integer" in error.value.detail
+
+
+ABSENT = [
+    case("W57", "404", 404, {"errors": [{"error_number": 2018, "error": "Invalid reservation"}]}),
+    case("W57", "200 with error 0 and no key", 200, {"errors": [{"error_number": 0, "error": "No error"}]}),
+    case("W57", "422 with error 9000", 422, {"errors": [{"error_number": 9000, "error": "x", "source": "_get_single_reservation"}]}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("status", "said"), ABSENT)
+async def test_a_reservation_that_is_not_there_is_absent_in_each_spelling(status: int, said: dict[str, Any]) -> None:
+    answer = Response(status, json.dumps({**said, "meta": {"slurm": {"release": "26.05.5"}}}).encode())
+    with pytest.raises(NotFound):
+        await client_of(lambda r: answer).reservation("slurm-operator-gpu")
 
 
 class Upgraded:
@@ -168,6 +184,7 @@ class Rotating:
             self.texts.pop(0)
 
 
+@holds("E4")
 @pytest.mark.parametrize("call", ["nodes", "node"])
 async def test_a_refused_token_is_renewed_once_also_for_lists(call: str) -> None:
     def server(request: Request) -> Response:

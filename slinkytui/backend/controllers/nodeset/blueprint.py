@@ -10,10 +10,11 @@ from typing import Any
 import msgspec
 
 from slinkytui.backend.controllers.nodeset.decision import Apply, CreatePod, Effect, ForgetRevision, RankRevision
-from slinkytui.backend.controllers.nodeset.identity import padded
+from slinkytui.backend.controllers.nodeset.identity import is_numbered, padding_in_use
+from slinkytui.backend.controllers.nodeset.world import STATEFUL
 from slinkytui.backend.controllers.objects.claims import build_claims
 from slinkytui.backend.controllers.objects.marks import HASH
-from slinkytui.backend.controllers.objects.names import host_on_node
+from slinkytui.backend.controllers.objects.names import padded
 from slinkytui.backend.controllers.objects.revision import (
     build_revision,
     is_same,
@@ -23,11 +24,34 @@ from slinkytui.backend.controllers.objects.revision import (
     revision_name,
 )
 from slinkytui.backend.controllers.objects.services import build_ssh_config, build_worker_budget, build_worker_service
-from slinkytui.backend.controllers.objects.worker import Extras, OnNode, Unbuildable, build_template, placed
+from slinkytui.backend.controllers.objects.worker import Extras, OnNode, Unbuildable, build_template, host_of, placed
 from slinkytui.backend.crds.controller import Controller
 from slinkytui.backend.crds.nodeset import NodeSet
 from slinkytui.backend.errors import BadRequest
-from slinkytui.backend.models import KubeNode, Manifest
+from slinkytui.backend.models import KubeNode, Manifest, Pod
+
+
+def with_padding_in_use(
+    nodeset: NodeSet, pods: Iterable[Pod], claims: Iterable[str], revisions: Iterable[Manifest]
+) -> tuple[NodeSet, str]:
+    """The NodeSet with the padding that its workers and claims were made with, and what is to be said of that: another
+    one would rename them all and leave their data behind."""
+    name, spec = nodeset.meta.name, nodeset.spec
+    if spec.scaling_mode != STATEFUL:
+        return nodeset, ""
+    sets = [f"{t['metadata']['name']}-{name}" for t in spec.volume_claim_templates]
+    names = [p.id.name for p in pods if is_numbered(p.id.name, name)]
+    names += [c for c in claims if any(is_numbered(c, s) for s in sets)]
+    bodies = sorted((_body(m) for m in revisions), key=lambda b: -int(b.get("revision") or 0))
+    former = [(b.get("data") or {}).get("spec", {}).get("ordinalPadding") or 0 for b in bodies]
+    used = padding_in_use(spec.ordinal_padding, names, former)
+    if used == spec.ordinal_padding:
+        return nodeset, ""
+    kept = spec.model_copy(update={"ordinal_padding": used})
+    text = (
+        f"spec.ordinalPadding {spec.ordinal_padding} waits until no pod and no claim with a padding of {used} is left"
+    )
+    return nodeset.model_copy(update={"spec": kept}), text
 
 
 @dataclass(frozen=True)
@@ -37,12 +61,15 @@ class Revised:
     hash: str
     effects: tuple[Effect, ...] = ()
     collisions: int = 0
+    """How many names were taken by other data."""
+    name: str = ""
 
 
-def revise(nodeset: NodeSet, owned: Sequence[Manifest], names: Iterable[str], used: Iterable[str]) -> Revised:
+def revise(nodeset: NodeSet, owned: Sequence[Manifest], others: Iterable[Manifest], used: Iterable[str]) -> Revised:
     """The revision of the spec as it is: an equal one that is there, whatever its hash, or a new one.
 
-    `owned` are the NodeSet's revisions, `names` all revisions of the namespace, `used` the hashes of living pods.
+    `owned` are the NodeSet's revisions, `others` all the rest of the namespace, `used` the hashes of living pods. One of
+    the rest that has our name and our content is a predecessor's or an orphan: it is used as it is.
     """
     data = revision_data(nodeset)
     held = sorted(((_body(m), m) for m in owned), key=lambda bm: (bm[0].get("revision") or 0, bm[1].id.name))
@@ -58,17 +85,19 @@ def revise(nodeset: NodeSet, owned: Sequence[Manifest], names: Iterable[str], us
         kept = found.id.name
         collisions = 0
     else:
-        collisions, taken = 0, set(names)
-        while revision_name(nodeset.meta.name, revision_hash(data, collisions)) in taken:
-            collisions += 1
-        new = build_revision(nodeset, newest, collisions)
-        current, kept = new["metadata"]["labels"][HASH], new["metadata"]["name"]
-        effects.append(Apply("controllerrevisions", new, exists=False))
+        taken = {m.id.name: m for m in (*owned, *others)}
+        collisions, kept = 0, ""
+        while not kept or (kept in taken and not is_same(_body(taken[kept]).get("data") or {}, data)):
+            collisions += bool(kept)
+            current = revision_hash(data, collisions)
+            kept = revision_name(nodeset.meta.name, current)
+        if kept not in taken:
+            effects.append(Apply("controllerrevisions", build_revision(nodeset, newest, collisions), exists=False))
     live = set(used)
     old = [m for _, m in held if m.id.name != kept and dict(m.meta.labels).get(HASH, m.id.name) not in live]
     spare = len(old) - nodeset.spec.kept_revisions
     effects += [ForgetRevision(m.id.name, m.meta.uid) for m in old[: max(0, spare)]]
-    return Revised(current, tuple(effects), collisions)
+    return Revised(current, tuple(effects), collisions, kept)
 
 
 def shared(
@@ -148,14 +177,13 @@ class Workshop:
         pin = self.pins.get(str(new.ordinal), "")
         place = self._place(new.node) if new.node else new.ordinal
         try:
-            return placed(self.nodeset, self._template, place, self.hash, pin if pin in self.nodes else "")
+            return placed(self.nodeset, self._template, place, self.hash, pin)
         except Unbuildable as error:
             raise BadRequest(f"no worker can be made: {error}") from error
 
     def claims(self, new: CreatePod) -> Sequence[dict[str, Any]]:
         if new.node:
-            place = self._place(new.node)
-            return build_claims(self.nodeset, host_on_node(place.name, place.annotations))
+            return build_claims(self.nodeset, host_of(self.nodeset, self._place(new.node)))
         return build_claims(self.nodeset, padded(new.ordinal, self.nodeset.spec.ordinal_padding))
 
     def _place(self, name: str) -> OnNode:

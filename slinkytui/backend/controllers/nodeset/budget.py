@@ -15,6 +15,11 @@ def most_away(limit: int | str, total: int) -> int:
     return MaxUnavailable(limit).of(total)
 
 
+def has_ended(pod: Pod) -> bool:
+    """Its phase is terminal: nothing runs in it any more."""
+    return pod.phase in ("Failed", "Succeeded")
+
+
 def is_healthy(pod: Pod) -> bool:
     """Running, ready and not on its way out."""
     return pod.phase == "Running" and ready_since(pod) is not None and pod.meta.deleted is None

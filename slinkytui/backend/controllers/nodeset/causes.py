@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from math import isfinite
 from typing import Final
 
 from slinkytui.backend.controllers.nodeset.identity import note
@@ -14,6 +16,7 @@ from slinkytui.backend.models import Pod, SlurmNode
 from slinkytui.backend.slurm.states import is_drain
 
 _TRUE: Final = frozenset({"1", "t", "T", "true", "True", "TRUE"})
+_TWIN: Final = r"Pod \({}/\S+\) is pending termination for scale-in"
 CHOSEN_S: Final = 60.0
 """How long pods that a plan has chosen wait for the smaller size that the plan goes on to set."""
 
@@ -81,13 +84,20 @@ def read_record(pod: Pod) -> Record | None:
     try:
         found = json.loads(text)
         known = {Cause(c): Why(float(w["since"]), str(w.get("plan") or "")) for c, w in found["causes"].items()}
+        if not all(isfinite(w.since) for w in known.values()):
+            return None
         return Record(known, *(found.get(n) is True for n in ("cordon", "drain", "foreign")))
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 
 def is_ours(reason: str) -> bool:
     return reason.startswith(PREFIX)
+
+
+def is_our_drain(node: SlurmNode, record: Record) -> bool:
+    """Whether the drain of a node is ours to lift: our note says that we set it, and nobody has said otherwise since."""
+    return record.drain and not record.foreign and (not node.reason or is_ours(node.reason))
 
 
 def adopt(pod: Pod, node: SlurmNode | None, cordoned_node: bool, now: float) -> Record:
@@ -122,7 +132,9 @@ def _is_leftover(pod: Pod, node: SlurmNode) -> bool:
     if is_older(node, pod):
         return True
     text = node.reason.removeprefix(PREFIX)
-    return text.startswith((f"Pod ({pod.id}) ", "Pod is terminating", f"Node ({pod.node}) was cordoned"))
+    known = (f"Pod ({pod.id}) ", "Pod is terminating", f"Node ({pod.node}) was cordoned")
+    # A second worker on the same machine drains the node of both, and names itself.
+    return text.startswith(known) or re.fullmatch(_TWIN.format(re.escape(pod.id.namespace)), text) is not None
 
 
 def merge(old: Record, wanted: Mapping[Cause, str], now: float) -> Record:

@@ -14,6 +14,8 @@ _BASE: Final = ("ALLOCATED", "DOWN", "ERROR", "FUTURE", "IDLE", "MIXED", "UNKNOW
 _FLAGS: Final = ("COMPLETING", "DRAIN", "FAIL", "INVALID", "INVALID_REG", "MAINTENANCE", "NOT_RESPONDING", "UNDRAIN")
 _FOREVER: Final = 292 * 365 * 86_400
 """Upstream's longest duration: a job without a limit never has to end."""
+_LAST: Final = 253_402_300_799
+"""The last second that RFC 3339 has room for."""
 
 
 def wanted_conditions(node: SlurmNode | None) -> tuple[tuple[str, str], ...]:
@@ -43,9 +45,9 @@ def is_occupied(node: SlurmNode, jobs: Sequence[Job]) -> bool:
 def deadline_of(jobs: Sequence[Job]) -> str:
     """When the last job on a node has to end, as RFC 3339; "" without one."""
     ends = [
-        (j.start_time or 0) + (_FOREVER if j.time_limit_min in (None, float("inf")) else j.time_limit_min * 60)
+        j.start_time + (_FOREVER if j.time_limit_min is None else min(j.time_limit_min * 60, _FOREVER))
         for j in jobs if holds_node(j.states) and j.start_time
     ]  # fmt: skip
     if not ends:
         return ""
-    return datetime.fromtimestamp(max(ends), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return datetime.fromtimestamp(min(max(ends), _LAST), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -11,11 +11,13 @@ from slinkytui.backend.clock import Clock
 from slinkytui.backend.clusters import Clusters
 from slinkytui.backend.controllers.nodeset.decide import decide
 from slinkytui.backend.controllers.nodeset.decision import Decision, DeletePod, Tell
-from slinkytui.backend.controllers.nodeset.effects import Effects, Outcome
+from slinkytui.backend.controllers.nodeset.effects import Effects, KubeHand, Outcome, SlurmHand
 from slinkytui.backend.controllers.nodeset.identity import ordinal, target
 from slinkytui.backend.controllers.nodeset.observe import Observer, Settings
 from slinkytui.backend.controllers.nodeset.wakes import Wakes
 from slinkytui.backend.controllers.nodeset.world import DAEMON, World
+from slinkytui.backend.controllers.references import References
+from slinkytui.backend.controllers.runtime.breaker import Breaker
 from slinkytui.backend.controllers.runtime.events import NORMAL, WARNING, Recorder, Ref
 from slinkytui.backend.controllers.runtime.expectations import Expectations
 from slinkytui.backend.controllers.runtime.gate import Gate
@@ -33,12 +35,14 @@ from slinkytui.backend.models import (
     RowId,
     Table,
 )
+from slinkytui.backend.slurm.client import SlurmClient
 from slinkytui.backend.store import Store
 
 API: Final = "slinky.slurm.net/v1beta1"
 _BACKOFF_S: Final = 1.0
 _MOST_BACKOFF_S: Final = 900.0
 _SOON_S: Final = 1.0
+_REFUSED_S: Final = 300.0
 """How soon to look again while something that was written is not seen yet."""
 
 log = logging.getLogger(__name__)
@@ -67,14 +71,15 @@ class NodeSetController:
 
     def __init__(
         self, facts: Store, held: Store, clusters: Clusters, clients: Clients, recorder: Recorder, clock: Clock,
-        decisions: Store, settings: Settings | None = None,
+        decisions: Store, settings: Settings | None = None, references: References | None = None,
     ) -> None:  # fmt: skip
         self._facts, self._held, self._clusters, self._clients = facts, held, clusters, clients
         self._recorder, self._clock, self._decisions = recorder, clock, decisions
         self.expected = Expectations(clock)
-        self.observer = Observer(facts, held, clusters, clock, settings or Settings())
+        self.observer = Observer(facts, held, clusters, clock, settings or Settings(), references)
         self._wakes = Wakes(facts, held, decisions, self.observer, self.expected)
         self._slots: dict[tuple[str, str], _Slot] = {}
+        self._breakers: dict[str, tuple[SlurmClient | None, Breaker]] = {}
         self.hurried: dict[Key, str] = {}
         """NodeSets that wait for Slurm's next word, with their Slurm cluster."""
 
@@ -101,10 +106,12 @@ class NodeSetController:
         decision = replace(decision, effects=(*more, *decision.effects))
         if decision.hurry:
             self.hurried[key] = world.slurm.cluster
+        cluster, clients = world.slurm.cluster, self._clients
+        client = self.observer.client(cluster)
         effects = Effects(
-            self._clients.kube, self.observer.client(world.slurm.cluster), builder, self._clients.gate, self._clients.kube_pool,
-            self._clients.slurm_pool(world.slurm.cluster), self.expected, self._clock, lambda tell: self._tell(world, tell),
-            lambda names: self._reread(world.slurm.cluster, names),
+            KubeHand(clients.kube, clients.gate, self.expected, self._clock, builder),
+            SlurmHand(client, clients.gate, clients.slurm_pool(cluster), self._breaker(cluster, client)),
+            clients.kube_pool, lambda tell: self._tell(world, tell), lambda names: self._reread(cluster, names),
         )  # fmt: skip
         done = await effects.perform(world, decision)
         self._count_failures(world, decision, done)
@@ -115,7 +122,17 @@ class NodeSetController:
             return After(0.0)
         if decision.after is not None:
             return After(decision.after, "; ".join(done.refused))
+        if done.refused:
+            # What a server refuses may hang on something that wakes nobody, as a quota or a webhook.
+            return After(_REFUSED_S, "; ".join(done.refused))
         return Done()
+
+    def _breaker(self, cluster: str, client: SlurmClient | None) -> Breaker:
+        """One a client, kept between passes: what a former client met says nothing of the new one."""
+        held = self._breakers.get(cluster)
+        if held is None or held[0] is not client:
+            held = self._breakers[cluster] = (client, Breaker(f"slurmrestd of {cluster or '?'}", self._clock))
+        return held[1]
 
     async def _reread(self, cluster: str, names: list[str]) -> None:
         poller = self._clusters.poller(cluster)

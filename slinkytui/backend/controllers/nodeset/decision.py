@@ -71,10 +71,12 @@ class UpdateNode:
 
 @dataclass(frozen=True, slots=True)
 class DeleteRecord:
-    """Remove the Slurm record of a worker that is gone for good; read again right before."""
+    """Remove the Slurm record of a worker that is gone for good; read again right before. `orphaned`: its NodeSet goes as
+    well, so that it need not have fallen silent."""
 
     node: str
     why: str
+    orphaned: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,27 @@ class Apply:
     plural: str
     body: Mapping[str, Any]
     exists: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OwnClaim:
+    """The owner references of a worker's claim as they are to be. The worker is not deleted before that is written."""
+
+    pod: Pod
+    name: str
+    uid: str
+    version: str
+    owners: tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Adopt:
+    """Make an object that has no controller ours; the NodeSet is read again right before."""
+
+    plural: str
+    name: str
+    uid: str
+    version: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +171,8 @@ Effect = (
     | PatchStatus
     | Finalizers
     | Apply
+    | OwnClaim
+    | Adopt
     | RankRevision
     | ForgetRevision
     | Tell

@@ -107,7 +107,7 @@ def _other_pod(comment: str, pod: Pod) -> str:
         return ""
     try:
         found = json.loads(comment)
-    except ValueError:
+    except (ValueError, RecursionError):
         return ""
     if not isinstance(found, dict) or not found.get("podName"):
         return ""

@@ -40,7 +40,9 @@ def fit(node: KubeNode, spec: Spec, *, create_on_cordoned: bool = False) -> Fit:
     if any(labels.get(k) != v for k, v in spec.node_selector.items()):
         return Fit(False, False, "its labels do not match the node selector")
     if spec.required_terms and not any(_matches(term, labels, node.id.name) for term in spec.required_terms):
-        return Fit(False, False, "it does not match the required node affinity")
+        # A term that cannot be read proves nothing: nobody is made, and nobody leaves.
+        odd = next((o for term in spec.required_terms if (o := _odd(term))), "")
+        return Fit(False, bool(odd), odd or "it does not match the required node affinity")
     tolerations = (*_DAEMON, *((_NETWORK,) if spec.host_network else ()), *(spec.tolerations or (WORKER_TAINT,)))
     bad = [t for t in node.taints if not any(_tolerates(one, *_taint(t)) for one in tolerations)]
     evicting = [t for t in bad if t.endswith(":NoExecute")]
@@ -78,6 +80,14 @@ def _matches(term: Mapping[str, Any], labels: Mapping[str, str], name: str) -> b
     return all(_holds(e, labels.get(str(e.get("key")))) for e in expressions) and all(
         _holds(f, name if f.get("key") == "metadata.name" else None) for f in fields
     )
+
+
+def _odd(term: Mapping[str, Any]) -> str:
+    """What of a term cannot be read, or ""."""
+    for one in (*(term.get("matchExpressions") or ()), *(term.get("matchFields") or ())):
+        if one.get("operator") not in ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"):
+            return f"its node affinity cannot be read: operator {one.get('operator')!r}"
+    return ""
 
 
 def _holds(one: Mapping[str, Any], found: str | None) -> bool:

@@ -13,6 +13,7 @@ from slinkytui.backend.controllers.nodeset.causes import LEAVING, read_record
 from slinkytui.backend.controllers.nodeset.conditions import deadline_of
 from slinkytui.backend.controllers.nodeset.decide import decide
 from slinkytui.backend.controllers.nodeset.decision import (
+    Adopt,
     Apply,
     CreatePod,
     Decision,
@@ -22,6 +23,7 @@ from slinkytui.backend.controllers.nodeset.decision import (
     Effect,
     Finalizers,
     ForgetRevision,
+    OwnClaim,
     PatchPod,
     PatchStatus,
     PodConditions,
@@ -31,7 +33,7 @@ from slinkytui.backend.controllers.nodeset.decision import (
     UpdateNode,
 )
 from slinkytui.backend.controllers.nodeset.drained import may_go
-from slinkytui.backend.controllers.nodeset.identity import label, mode_of, slurm_name
+from slinkytui.backend.controllers.nodeset.identity import is_old, label, mode_of, slurm_name
 from slinkytui.backend.controllers.nodeset.observe import Observer
 from slinkytui.backend.controllers.nodeset.order import ready_since
 from slinkytui.backend.controllers.nodeset.world import CAUSES, CORDON, HASH, PROTECT, World
@@ -135,7 +137,7 @@ def _pod(world: World, decision: Decision, pod: Pod) -> Iterable[ExplainedLine]:
 
 
 def _revisions(world: World) -> str:
-    old = sum(label(p, HASH) != world.update_hash for p in world.pods)
+    old = sum(is_old(p, world) for p in world.pods)
     return (
         f"{world.update_hash or '–'}; {old} pods are of another one" if old else f"{world.update_hash or '–'}, all pods"
     )
@@ -195,6 +197,11 @@ def act_words(effect: Effect) -> tuple[str, str]:
             return f"finalizers: {', '.join(effect.names) or 'none'}", ""
         case Apply():
             return f"{'mend' if effect.exists else 'create'} {effect.plural} {effect.body['metadata']['name']}", ""
+        case OwnClaim():
+            owner = next((str(o.get("kind")) for o in effect.owners if o.get("controller")), "nobody")
+            return f"claim {effect.name} goes with: {owner}", effect.pod.id.name
+        case Adopt():
+            return f"adopt {effect.plural} {effect.name}", effect.name
         case RankRevision():
             return f"revision {effect.name} becomes the newest again", ""
         case ForgetRevision():

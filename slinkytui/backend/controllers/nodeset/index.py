@@ -6,8 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from slinkytui.backend.controllers.nodeset.identity import slurm_name
+from slinkytui.backend.controllers.nodeset.adoption import is_orphan_of, nodeset_name
+from slinkytui.backend.controllers.nodeset.identity import label, slurm_name
 from slinkytui.backend.controllers.nodeset.world import SlurmSide
+from slinkytui.backend.controllers.objects.marks import CLUSTER
 from slinkytui.backend.fleet.facts import place
 from slinkytui.backend.models import Job, JobId, Key, NodeId, Pod, RowId, SlurmNode, Source, Table
 from slinkytui.backend.slurm.hostlist import HostlistError, expand
@@ -28,6 +30,7 @@ class Index:
         self._by_owner: dict[str, dict[Key, Pod]] = {}
         self._names: dict[str, dict[str, tuple[Pod, str]]] = {}
         """Slurm names by namespace: the pod, and its NodeSet's name."""
+        self._orphans: dict[Key, list[Pod]] = {}
         self._nodes: dict[str, dict[str, SlurmNode]] = {}
         self._jobs: dict[str, dict[str, tuple[Job, ...]]] = {}
         self._absent: dict[str, dict[str, float]] = defaultdict(dict)
@@ -40,13 +43,18 @@ class Index:
         self._fresh_pods()
         return tuple(self._by_owner.get(owner_uid, {}).values())
 
-    def taken(self, namespace: str, besides_uid: str) -> dict[str, str]:
-        """Slurm names that live pods of other NodeSets hold, with the pod's name."""
+    def taken(self, namespace: str, besides_uid: str, controller: str) -> dict[str, str]:
+        """Slurm names that live workers of others hold in the cluster of a Controller, with the pod's name."""
         self._fresh_pods()
         return {
             name: pod.id.name for name, (pod, _) in self._names.get(namespace, {}).items()
-            if pod.meta.owner_uid != besides_uid and pod.meta.deleted is None
+            if pod.meta.owner_uid != besides_uid and pod.meta.deleted is None and label(pod, CLUSTER) in ("", controller)
         }  # fmt: skip
+
+    def orphans_of(self, nodeset: Key) -> tuple[Pod, ...]:
+        """Pods of no controller that a NodeSet has made."""
+        self._fresh_pods()
+        return tuple(self._orphans.get(nodeset, ()))
 
     def nodeset_of(self, node: NodeId, clusters: Mapping[str, tuple[str, ...]]) -> list[Key]:
         """The NodeSets with a pod of this Slurm name; `clusters` gives the namespaces of each cluster."""
@@ -65,13 +73,19 @@ class Index:
         self._stale.discard(Table.PODS)
         by_owner: dict[str, dict[Key, Pod]] = defaultdict(dict)
         names: dict[str, dict[str, tuple[Pod, str]]] = defaultdict(dict)
+        orphans: dict[Key, list[Pod]] = defaultdict(list)
         for pod in self._facts.rows(Table.PODS).values():
-            if isinstance(pod, Pod) and pod.meta.owner_kind == SLINKY_OWNER:
+            if not isinstance(pod, Pod):
+                continue
+            made_by = nodeset_name(pod)
+            if pod.meta.owner_kind == SLINKY_OWNER:
                 by_owner[pod.meta.owner_uid][pod.id] = pod
-                name = slurm_name(pod, pod.meta.owner_name)
-                if name:
-                    names[pod.id.namespace][name] = (pod, pod.meta.owner_name)
-        self._by_owner, self._names = dict(by_owner), dict(names)
+            elif made_by and is_orphan_of(pod, made_by):
+                orphans[Key(pod.id.namespace, made_by)].append(pod)
+            name = slurm_name(pod, made_by) if made_by else ""
+            if name:
+                names[pod.id.namespace][name] = (pod, made_by)
+        self._by_owner, self._names, self._orphans = dict(by_owner), dict(names), dict(orphans)
 
     def slurm(self, cluster: str, *, expected: bool, why: str, wanted: Iterable[str]) -> SlurmSide:
         """A cluster as it was last seen. `why`: it has no client, for this reason; `wanted` are names that are missed."""

@@ -12,7 +12,7 @@ from slinkytui.backend.controllers.nodeset.identity import note, ordinal
 from slinkytui.backend.controllers.nodeset.world import CORDON, COST, DEADLINE
 from slinkytui.backend.models import Pod
 
-_COST: Final = re.compile(r"-?(?:0|[1-9][0-9]*)")
+_COST: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,9})")
 _RFC3339: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d([.,]\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII)
 _EARLIEST: Final = float("-inf")
 

@@ -41,7 +41,7 @@ def pod_info(pod: Pod, world: World) -> str:
 def read_info(comment: str) -> dict[str, Any]:
     try:
         found = json.loads(comment) if comment.startswith("{") else {}
-    except ValueError:
+    except (ValueError, RecursionError):
         found = {}
     return found if isinstance(found, dict) else {}
 
@@ -108,6 +108,6 @@ def defunct(world: World, now: float) -> Iterator[DeleteRecord]:
         if node.reason_time is None or now - node.reason_time < _GONE_S:
             continue
         kube = world.nodes.get(str(info.get("node") or ""))
-        if world.spec.mode == DAEMON and kube is not None and daemon_host(kube) == name:
+        if world.spec.mode == DAEMON and kube is not None and daemon_host(kube, world.spec.daemon_prefix) == name:
             continue  # the machine is there: its worker may come back
         yield DeleteRecord(name, f"its pod {info.get('podName')} is gone")

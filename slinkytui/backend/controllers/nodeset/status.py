@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from math import inf
 from typing import Any, Final, NamedTuple
 
-from slinkytui.backend.controllers.nodeset.budget import is_healthy
-from slinkytui.backend.controllers.nodeset.choose import Choice
-from slinkytui.backend.controllers.nodeset.identity import label, slurm_name
+from slinkytui.backend.controllers.nodeset.budget import is_available, is_healthy
+from slinkytui.backend.controllers.nodeset.choice import Choice
+from slinkytui.backend.controllers.nodeset.identity import is_old, label, slurm_name
 from slinkytui.backend.controllers.nodeset.order import ready_since
+from slinkytui.backend.controllers.nodeset.pins import wanted_pins
 from slinkytui.backend.controllers.nodeset.world import DAEMON, HASH, World
 from slinkytui.backend.slurm.states import is_drain
 
@@ -45,7 +47,8 @@ def wanted_status(world: World, choice: Choice, told: Sequence[Told], now: float
         "unavailableReplicas": min(max(desired - len(available), 0), desired),
         "nodeSetHash": world.update_hash,
         "collisionCount": old.get("collisionCount") or 0,
-        "selector": f"app.kubernetes.io/instance={world.key.name},app.kubernetes.io/name=slurmd",
+        "ordinalToNode": wanted_pins(world),
+        "selector": _selector(world),
     }
     if whole:
         out["observedGeneration"] = world.generation
@@ -53,6 +56,30 @@ def wanted_status(world: World, choice: Choice, told: Sequence[Told], now: float
         out.update(_slurm(world))
     out["conditions"] = _conditions(old.get("conditions") or [], told, world.generation, now)
     return {k: v for k, v in out.items() if v is not None}
+
+
+def bad_status(world: World, now: float) -> dict[str, Any]:
+    """The status of a NodeSet that cannot be read: what stood there, and why nothing is done. Its generation is not
+    counted as observed."""
+    stays = "; its workers stay as they are" if world.pods else ""
+    told = [Told("Degraded", True, "BadSpec", f"{world.bad}{stays}"[:1024])]
+    return {
+        **world.status,
+        "conditions": _conditions(world.status.get("conditions") or [], told, world.generation, now),
+    }
+
+
+def _selector(world: World) -> str:
+    return f"app.kubernetes.io/instance={world.key.name},app.kubernetes.io/name=slurmd"
+
+
+def status_patch(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """The merge patch from one status to another: what is no longer said is taken away by name."""
+    inner = {
+        k: status_patch(old[k], v) if isinstance(v, Mapping) and isinstance(old.get(k), Mapping) else v
+        for k, v in new.items()
+    }
+    return {**inner, **{k: None for k in old if k not in new}}
 
 
 def _slurm(world: World) -> dict[str, int]:
@@ -75,10 +102,13 @@ def conditions_of(world: World, choice: Choice, draining: Sequence[str], trouble
         else Told("SlurmAvailable", False, "Unknown", f"{slurm.why}; nothing is deleted or undrained meanwhile")
     ]
     healthy = [p for p in world.pods if is_healthy(p)]
-    enough = len(healthy) >= choice.desired
+    usable = sum(is_available(p, world.key.name, slurm, 0, inf) for p in healthy)
+    enough = usable >= choice.desired
     words = f"{len(healthy)} of {choice.desired} workers are ready"
+    if usable != len(healthy):
+        words += f", {usable} of them in Slurm"
     out.append(Told("Available", enough, "Ready" if enough else "TooFew", words))
-    stale = [p for p in world.pods if p.meta.deleted is None and label(p, HASH) != world.update_hash]
+    stale = [p for p in world.pods if p.meta.deleted is None and is_old(p, world)]
     moving = bool(choice.creates or draining or len(world.pods) != choice.desired or stale)
     waits = [r.text for r in choice.why if r.waits]
     text = waits[0] if waits else f"{len(world.pods)} pods, {choice.desired} wanted, {len(stale)} of an old revision"
@@ -103,7 +133,9 @@ def _conditions(
         if one.status is None:
             continue
         before, status = held.get(one.type), "True" if one.status else "False"
-        since = before["lastTransitionTime"] if before is not None and before.get("status") == status else stamp
+        since = (
+            before.get("lastTransitionTime", stamp) if before is not None and before.get("status") == status else stamp
+        )
         same = before is not None and (before.get("status"), before.get("reason"), before.get("message")) == (
             status,
             one.reason,

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+import msgspec
+
+from slinkytui.backend.controllers.nodeset.adoption import nodeset_name
 from slinkytui.backend.controllers.nodeset.index import nodes_of_jobs
 from slinkytui.backend.controllers.nodeset.observe import Observer
 from slinkytui.backend.controllers.runtime.expectations import Expectations
+from slinkytui.backend.crds.nodeset import parse_nodeset
+from slinkytui.backend.crds.shared import BadResource
 from slinkytui.backend.models import Controller, Decided, Key, Manifest, NodeId, Pod, RowId, Table
 from slinkytui.backend.store import Store
 
@@ -38,7 +43,9 @@ class Wakes:
                     out |= self._of_slurm({i for i in ids if isinstance(i, NodeId)})
                 case Table.JOBS:
                     out |= self._of_slurm(nodes_of_jobs(self._facts, ids))
-                case Table.CONTROLLER_OBJECTS | Table.CLUSTERS:
+                case Table.CONTROLLER_OBJECTS:
+                    out |= self._of_controllers(ids)
+                case Table.CLUSTERS:
                     out.update(self.keys())
                 case Table.SOURCES:
                     if any(str(getattr(i, "name", "")).startswith("slurm/") for i in ids):
@@ -54,6 +61,8 @@ class Wakes:
         for row_id in ids:
             pod = self._facts.get(Table.PODS, row_id)
             if isinstance(pod, Pod):
+                if not pod.meta.owner_uid and (made_by := nodeset_name(pod)):
+                    out.add(Key(pod.id.namespace, made_by))
                 if pod.meta.owner_kind == "NodeSet":
                     out.add(Key(pod.id.namespace, pod.meta.owner_name))
                     if pod.meta.deleted is None:
@@ -64,6 +73,17 @@ class Wakes:
             elif isinstance(row_id, Key) and (held := self._known.pop(row_id, None)) is not None:
                 self._expected.gone(held[0], held[1])
                 out.add(Key(row_id.namespace, held[2]))
+        return out
+
+    def _of_controllers(self, ids: Iterable[RowId]) -> set[Key]:
+        """Those that refer to one of them; one that cannot be read might."""
+        changed = set(ids)
+        out = set()
+        for key, row in self._held.rows(Table.NODESET_OBJECTS).items():
+            if isinstance(row, Manifest) and isinstance(key, Key):
+                nodeset = parse_nodeset(msgspec.json.decode(row.body))
+                if isinstance(nodeset, BadResource) or Key(key.namespace, nodeset.spec.controller_ref.name) in changed:
+                    out.add(key)
         return out
 
     def _of_kubenodes(self, ids: Iterable[RowId]) -> set[Key]:

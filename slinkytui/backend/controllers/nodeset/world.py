@@ -12,6 +12,8 @@ from slinkytui.backend.models import Job, Key, KubeNode, Pod, SlurmNode
 
 STATEFUL: Final = "StatefulSet"
 DAEMON: Final = "DaemonSet"
+RETAIN: Final = "Retain"
+DELETE: Final = "Delete"
 NODESET: Final = "nodeset.slinky.slurm.net"
 CORDON: Final = f"{NODESET}/pod-cordon"
 COST: Final = f"{NODESET}/pod-deletion-cost"
@@ -70,6 +72,22 @@ class Spec:
     """Required node affinity of the template: terms with matchExpressions and matchFields, any of which must match."""
     tolerations: tuple[Mapping[str, Any], ...] = ()
     annotations: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    claims: tuple[str, ...] = ()
+    """The names of the claim templates."""
+    when_deleted: str = RETAIN
+    when_scaled: str = RETAIN
+    daemon_prefix: str = ""
+    """What stands before the host names of daemon pods."""
+
+
+class Claim(NamedTuple):
+    """A worker's claim of a volume. `owners` are its owner references, as the API server has them."""
+
+    name: str
+    uid: str
+    version: str
+    owners: tuple[Mapping[str, Any], ...] = ()
+    deleting: bool = False
 
 
 class Revision(NamedTuple):
@@ -127,6 +145,12 @@ class World:
     taken: Mapping[str, str] = field(default_factory=dict)
     """Slurm node names that pods of other NodeSets hold: name to the pod's name."""
     backoff: Mapping[str, float] = field(default_factory=dict)
+    claims: Mapping[str, Claim] = field(default_factory=dict)
+    """The claims of its workers, also of those that are gone."""
+    config: Mapping[str, str] = field(default_factory=dict)
+    """Annotations with hashes of the files of a worker that is not old; empty where files make nobody old."""
+    kept: tuple[str, ...] = ()
+    """What of the spec is not followed, and why."""
     refused: str = ""
     bad: str = ""
     propagated: tuple[str, ...] = ()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import ceil
 from typing import Any, Final
 
@@ -13,23 +14,34 @@ from slinkytui.backend.crds.quantity import parse_quantity
 
 TOPOLOGY_FRAGMENT: Final = "'\"$SLINKY_TOPOLOGY\"'"
 """Ends the quotes that stand around all of it, lets the image's shell put the topology in, and opens them again."""
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_.:,/@+-]+", re.ASCII)
 _MIB: Final = 2**20
 
 
 def conf_words(name: str, extra: str) -> list[str]:
     """The Key=Value words of --conf, sorted. `name` is the NodeSet's name in Slurm; an `extra` with a malformed word is
-    ignored as a whole."""
+    ignored as a whole.
+
+    The topology comes last, and words without a value are left out: slurmd takes what follows an empty value for the value.
+    """
     given: dict[str, list[str]] = defaultdict(list)
     for word in "" if malformed_conf(extra) else extra.split():
         key, _, value = word.partition("=")
         given[key.capitalize()] += value.split(",")
     features = {f.strip() for f in (name, *given.pop("Feature", ()), *given.pop("Features", ()))} - {""}
-    found = {
-        "Topology": TOPOLOGY_FRAGMENT,
-        **{k: ",".join(v) for k, v in given.items()},
-        "Features": ",".join(sorted(features)),
-    }
-    return sorted(f"{k}={v}" for k, v in found.items())
+    words = {k: ",".join(v) for k, v in given.items()}
+    topology = words.pop("Topology", TOPOLOGY_FRAGMENT)
+    found = sorted({**words, "Features": ",".join(sorted(features))}.items())
+    return [f"{k}={v}" for k, v in (*found, ("Topology", topology)) if v]
+
+
+def with_topology(args: Sequence[str], topology: str) -> list[str]:
+    """The arguments of a worker whose machine is known: its topology as it stands, or no word of one. Images that rewrite
+    --conf cut the fragment off and put their own words behind the rest."""
+    if topology and not _PLAIN.fullmatch(topology):
+        return list(args)  # the shell would read it; the fragment hands it over unread
+    word = f" Topology={topology}" if topology else ""
+    return [a.replace(f" Topology={TOPOLOGY_FRAGMENT}", word) for a in args]
 
 
 def slurmd_args(nodeset: NodeSet, conf_server: str) -> list[str]:

@@ -15,6 +15,12 @@ POD_HOSTNAME: Final = f"{NODESET}/pod-hostname"
 POD_PROTECT: Final = f"{NODESET}/pod-protect"
 SCALING_MODE: Final = f"{NODESET}/scaling-mode"
 HOSTNAME_OVERRIDE: Final = f"{NODESET}/hostname-override"
+ROLL: Final = "tui.slinky.slurm.net/roll-on-config"
+"""On a NodeSet, "true": workers with another sshd_config or sssd.conf than is wanted now are updated like those of an old
+revision."""
+HOST_PREFIX: Final = "tui.slinky.slurm.net/hostname-prefix"
+"""On a NodeSet in DaemonSet mode: what stands before the host names of its workers, so that two NodeSets on one machine, or
+machines whose names begin alike, do not share a Slurm node."""
 WORKER_TAINT: Final = f"{NODESET}/worker"
 CLUSTER: Final = "slinky.slurm.net/cluster"
 SSHD_HASH: Final = "slinky.slurm.net/sshd-conf-hash"
@@ -44,6 +50,11 @@ def worker_labels(nodeset: NodeSet) -> dict[str, str]:
     return {**selector(nodeset.meta.name), COMPONENT: "worker", CLUSTER: nodeset.spec.controller_ref.name}
 
 
+def host_prefix(nodeset: NodeSet) -> str:
+    """What stands before the host names of daemon pods. On their hosts' network they have the machines' own names."""
+    return "" if nodeset.spec.host_network else nodeset.meta.annotations.get(HOST_PREFIX, "")
+
+
 def inherited(annotations: Mapping[str, str]) -> dict[str, str]:
     """A resource's annotations that go to what is made of it: not the books that other tools keep on the resource."""
     return {k: v for k, v in annotations.items() if not k.startswith(_BOOKS)}
@@ -51,5 +62,10 @@ def inherited(annotations: Mapping[str, str]) -> dict[str, str]:
 
 def owner(nodeset: NodeSet, *, controller: bool = True) -> dict[str, Any]:
     """The owner reference to a NodeSet; what several NodeSets share has no controller."""
-    found = {"apiVersion": API_VERSION, "kind": "NodeSet", "name": nodeset.meta.name, "uid": nodeset.meta.uid}
+    return owner_named(nodeset.meta.name, nodeset.meta.uid, controller=controller)
+
+
+def owner_named(name: str, uid: str, *, controller: bool = True) -> dict[str, Any]:
+    """The same by the NodeSet's name and UID."""
+    found = {"apiVersion": API_VERSION, "kind": "NodeSet", "name": name, "uid": uid}
     return {**found, **({"controller": True} if controller else {}), "blockOwnerDeletion": True}

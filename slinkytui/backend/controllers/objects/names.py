@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Final
-
-from slinkytui.backend.controllers.objects.marks import HOSTNAME_OVERRIDE
-from slinkytui.backend.crds.nodeset import NodeSet
 
 _ORDINAL: Final = re.compile(r"(.*)-([0-9]+)", re.ASCII | re.DOTALL)
 _HOST: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
@@ -20,8 +16,8 @@ def padded(ordinal: int, padding: int) -> str:
     return str(ordinal).zfill(padding)
 
 
-def pod_name(nodeset: NodeSet, ordinal: int) -> str:
-    return f"{nodeset.meta.name}-{padded(ordinal, nodeset.spec.ordinal_padding)}"
+def pod_name(nodeset: str, ordinal: int, padding: int) -> str:
+    return f"{nodeset}-{padded(ordinal, padding)}"
 
 
 def split_name(name: str) -> tuple[str, int]:
@@ -32,15 +28,15 @@ def split_name(name: str) -> tuple[str, int]:
     return found[1], int(found[2]) if int(found[2]) < _LIMIT else -1
 
 
-def host_of_ordinal(nodeset: NodeSet, ordinal: int) -> str:
-    """The template's hostname with the padded ordinal, without one the pod's name."""
-    prefix = nodeset.spec.host_prefix
-    return f"{prefix}{padded(ordinal, nodeset.spec.ordinal_padding)}" if prefix else pod_name(nodeset, ordinal)
+def host_of_ordinal(prefix: str, nodeset: str, ordinal: int, padding: int) -> str:
+    """`prefix` is the template's hostname: it stands before the padded ordinal. Without one the pod's name."""
+    return f"{prefix}{padded(ordinal, padding)}" if prefix else pod_name(nodeset, ordinal, padding)
 
 
-def host_on_node(node: str, annotations: Mapping[str, str]) -> str:
-    """The host name of the daemon pod on a Kubernetes node: its override, else the node's name up to the first dot."""
-    return annotations.get(HOSTNAME_OVERRIDE) or node.partition(".")[0]
+def host_on_node(node: str, override: str = "", prefix: str = "") -> str:
+    """The host name of the daemon pod on a Kubernetes node: the node's override, else its name up to the first dot behind
+    the NodeSet's prefix."""
+    return override or (f"{prefix}{node.partition('.')[0]}" if node else "")
 
 
 def host_problem(host: str) -> str:

@@ -25,16 +25,3 @@ def on_node(affinity: Mapping[str, Any], node: str) -> dict[str, Any]:
     terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}]
     kept = affinity.get("nodeAffinity") or {}
     return {**affinity, "nodeAffinity": {**kept, _REQUIRED: {"nodeSelectorTerms": terms}}}
-
-
-def node_of(affinity: Mapping[str, Any]) -> str:
-    """The one machine that an affinity asks for by name, or ""."""
-    required = (affinity.get("nodeAffinity") or {}).get(_REQUIRED) or {}
-    named = {
-        tuple(field.get("values") or ())
-        for term in required.get("nodeSelectorTerms") or ()
-        for field in term.get("matchFields") or ()
-        if field.get("key") == "metadata.name" and field.get("operator") == "In"
-    }
-    only = next(iter(named)) if len(named) == 1 else ()
-    return str(only[0]) if len(only) == 1 else ""

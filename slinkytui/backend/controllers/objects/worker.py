@@ -13,6 +13,7 @@ from slinkytui.backend.controllers.objects.conf import (
     projected,
     ssh_volumes,
     sshd_config,
+    with_topology,
 )
 from slinkytui.backend.controllers.objects.containers import logfile, slurmd
 from slinkytui.backend.controllers.objects.names import (
@@ -43,12 +44,20 @@ class OnNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extras:
-    """What a worker needs from elsewhere. `sssd` is the content of sssd.conf, None while its Secret is away; `pin` the
-    node that the ordinal is pinned to."""
+    """What a worker needs from elsewhere. `sssd` is the SHA-256 of sssd.conf, "" while its Secret is away; `pin` the node
+    that the ordinal is pinned to."""
 
     domain: str = "cluster.local"
-    sssd: bytes | None = None
+    sssd: str = ""
+    flat: bool = False
+    """Whether it is known that no machine has a topology."""
     pin: str = ""
+
+
+def host_of(nodeset: NodeSet, place: OnNode) -> str:
+    """The host name of the daemon pod at a place."""
+    override = place.annotations.get(marks.HOSTNAME_OVERRIDE, "")
+    return host_on_node(place.name, override, marks.host_prefix(nodeset))
 
 
 def build_worker(
@@ -62,8 +71,12 @@ def placed(
     nodeset: NodeSet, template: Mapping[str, Any], place: int | OnNode, revision_hash: str, pin: str = ""
 ) -> dict[str, Any]:
     """One pod of a template; many of them share its parts, and nobody writes into them. Raises Unbuildable."""
-    name = nodeset.meta.name
-    host = host_on_node(place.name, place.annotations) if isinstance(place, OnNode) else host_of_ordinal(nodeset, place)
+    name, padding = nodeset.meta.name, nodeset.spec.ordinal_padding
+    host = (
+        host_of(nodeset, place)
+        if isinstance(place, OnNode)
+        else host_of_ordinal(nodeset.spec.host_prefix, name, place, padding)
+    )
     problem = host_problem(host)
     if problem:
         raise Unbuildable(problem)
@@ -78,9 +91,10 @@ def placed(
         topology = place.annotations.get(marks.TOPOLOGY, "")
         meta["annotations"] = {**meta["annotations"], marks.TOPOLOGY: topology}
         affinity = on_node(affinity, place.name)
+        spec["containers"] = _with_topology(spec["containers"], topology)
     else:
-        identity = padded(place, nodeset.spec.ordinal_padding)
-        meta["name"] = pod_name(nodeset, place)
+        identity = padded(place, padding)
+        meta["name"] = pod_name(name, place, padding)
         labels = {marks.POD_NAME: meta["name"], marks.POD_INDEX: identity, marks.SCALING_MODE: "StatefulSet"}
         if pin and nodeset.spec.pin_to_node:
             affinity = on_node(affinity, pin)
@@ -92,6 +106,12 @@ def placed(
     if affinity:
         spec["affinity"] = affinity
     return {**template, "metadata": meta, "spec": spec}
+
+
+def _with_topology(containers: list[dict[str, Any]], topology: str) -> list[dict[str, Any]]:
+    """With slurmd's arguments for a machine of this topology, "" for none."""
+    main, *others = containers
+    return [{**main, "args": with_topology(main["args"], topology)}, *others]
 
 
 def build_template(nodeset: NodeSet, controller: Controller, extras: Extras) -> dict[str, Any]:
@@ -125,6 +145,9 @@ def build_template(nodeset: NodeSet, controller: Controller, extras: Extras) -> 
         marks.DEFAULT_CONTAINER: marks.SLURMD,
     }
     labels = {**nodeset.meta.labels, **template["metadata"].get("labels", {}), **marks.worker_labels(nodeset)}
+    spec = merge.pod_spec(base, template["spec"])
+    if extras.flat:
+        spec["containers"] = _with_topology(spec["containers"], "")
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -134,14 +157,13 @@ def build_template(nodeset: NodeSet, controller: Controller, extras: Extras) -> 
             "annotations": annotations,
             "ownerReferences": [marks.owner(nodeset)],
         },
-        "spec": merge.pod_spec(base, template["spec"]),
+        "spec": spec,
     }
 
 
 def config_hashes(nodeset: NodeSet, extras: Extras) -> dict[str, str]:
     """Annotations with the SHA-256 of the ssh files as they are wanted; of nothing where there is none."""
-    sssd = extras.sssd or b"" if nodeset.spec.has_ssh else b""
     return {
         marks.SSHD_HASH: hashlib.sha256(sshd_config(nodeset).encode()).hexdigest(),
-        marks.SSSD_HASH: hashlib.sha256(sssd).hexdigest(),
+        marks.SSSD_HASH: (extras.sssd if nodeset.spec.has_ssh else "") or hashlib.sha256(b"").hexdigest(),
     }

@@ -139,7 +139,8 @@ CASES = [
         ["mark gpu-1 pod-protect=true"],
     ),
     case("", "on delete waits", world(pod(0, hash="old"), spec={"strategy": Strategy.ON_DELETE}), []),
-    case("W27", "a missing mode label is no other mode", world(pod(0, drop_labels=["nodeset.slinky.slurm.net/scaling-mode"])), []),
+    case("W27", "a missing mode label is no other mode", world(pod(0, drop_labels=["nodeset.slinky.slurm.net/scaling-mode"])),
+        ["mark gpu-0 scaling-mode=StatefulSet"]),
     case("", "a failed pod goes at once", world(pod(0, phase="Failed", ready=False)), ["delete gpu-0"]),
     case("W30", "and comes back after its backoff", world(replicas=1, backoff={"0": NOW + 8}), []),
     case("W34", "no second pod of a name", world(replicas=1, taken={"gpu-0": "cpu-0"}), []),
@@ -190,7 +191,7 @@ def test_a_note_says_why_and_since_when() -> None:
 def test_what_is_waited_for_is_said() -> None:
     busy = slurm(record(0), record(1, "MIXED", "DRAIN", reason=SCALE_IN.format(1)), jobs={1: (job(7),)})
     decision = decide(world(pod(0), chosen(1, "scale-in"), replicas=1, slurm_side=busy), NOW)
-    assert Reason("gpu-1", "leaves for scale-in, waits: 1 job on it: 7", None, True) in decision.why
+    assert Reason("gpu-1", "leaves for scale-in, waits: 1 job on it: 7", NOW - 50, True) in decision.why
     assert decision.after is not None
 
 

@@ -6,7 +6,18 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from slinkytui.backend.controllers.nodeset.decision import Decision
-from slinkytui.backend.controllers.nodeset.world import CAUSES, CORDON, HASH, MODE, POD_HOSTNAME, SlurmSide, Spec, World
+from slinkytui.backend.controllers.nodeset.world import (
+    CAUSES,
+    CORDON,
+    HASH,
+    MODE,
+    POD_HOSTNAME,
+    POD_INDEX,
+    POD_NAME,
+    SlurmSide,
+    Spec,
+    World,
+)
 from slinkytui.backend.models import Condition, ContainerState, Job, JobId, Key, KubeNode, Meta, NodeId, Pod, SlurmNode
 
 NOW = 1_800_000_000.0
@@ -33,7 +44,9 @@ def pod(
         annotations[CORDON] = "true"
     if causes:
         annotations[CAUSES] = causes
-    marks = {HASH: hash, MODE: mode, POD_HOSTNAME: host or name, **(labels or {})}
+    marks = {HASH: hash, MODE: mode, POD_NAME: name, POD_HOSTNAME: host or name, **(labels or {})}
+    if mode == "StatefulSet":
+        marks[POD_INDEX] = str(at)
     for drop in drop_labels:
         marks.pop(drop)
     since = ready_since if ready_since is not None else created + 60

@@ -6,25 +6,30 @@ from typing import Any
 
 import pytest
 
-from slinkytui.backend.controllers.objects.conf import conf_words, own_share, slurmd_args, sshd_config
+from slinkytui.backend.controllers.objects.conf import conf_words, own_share, slurmd_args, sshd_config, with_topology
+from tests.rules import case, holds
 from tests.unit.controllers.objects.worlds import nodeset
 
 TOPOLOGY = "Topology='\"$SLINKY_TOPOLOGY\"'"
 WORDS = [
-    ("plain", "", ["Features=gpu", TOPOLOGY]),
-    ("features-join", "Weight=10 feature=a", ["Features=a,gpu", TOPOLOGY, "Weight=10"]),
-    ("features-sorted", "Features=z,a", ["Features=a,gpu,z", TOPOLOGY]),
-    ("features-once", "Feature=b Features=b,gpu", ["Features=b,gpu", TOPOLOGY]),
-    ("malformed", "Weight10 Feature=a", ["Features=gpu", TOPOLOGY]),
-    ("own-topology", "Topology=t:s1", ["Features=gpu", "Topology=t:s1"]),
-    ("title-case", "MemSpecLimit=100 cpuspeclist=1", ["Cpuspeclist=1", "Features=gpu", "Memspeclimit=100", TOPOLOGY]),
-    ("repeated", "Gres=gpu:1 gres=shard:2", ["Features=gpu", "Gres=gpu:1,shard:2", TOPOLOGY]),
-    ("equals-in-value", "Extra=a=b", ["Extra=a=b", "Features=gpu", TOPOLOGY]),
-    ("lines", "Weight=1\n\tGres=gpu:1\n", ["Features=gpu", "Gres=gpu:1", TOPOLOGY, "Weight=1"]),
-]
+    case("", "plain", "", ["Features=gpu", TOPOLOGY]),
+    case("", "features join", "Weight=10 feature=a", ["Features=a,gpu", "Weight=10", TOPOLOGY]),
+    case("", "features sorted", "Features=z,a", ["Features=a,gpu,z", TOPOLOGY]),
+    case("", "features once", "Feature=b Features=b,gpu", ["Features=b,gpu", TOPOLOGY]),
+    case("", "malformed", "Weight10 Feature=a", ["Features=gpu", TOPOLOGY]),
+    case("", "own topology", "Topology=t:s1", ["Features=gpu", "Topology=t:s1"]),
+    case("", "title case", "MemSpecLimit=100 cpuspeclist=1", ["Cpuspeclist=1", "Features=gpu", "Memspeclimit=100", TOPOLOGY]),
+    case("", "repeated", "Gres=gpu:1 gres=shard:2", ["Features=gpu", "Gres=gpu:1,shard:2", TOPOLOGY]),
+    case("", "equals in value", "Extra=a=b", ["Extra=a=b", "Features=gpu", TOPOLOGY]),
+    case("", "lines", "Weight=1\n\tGres=gpu:1\n", ["Features=gpu", "Gres=gpu:1", "Weight=1", TOPOLOGY]),
+    case("W63", "nothing follows the topology", "Gres=gpu:h100:8 Weight=10", ["Features=gpu", "Gres=gpu:h100:8", "Weight=10", TOPOLOGY]),
+    case("W63", "nor one's own", "Topology=t:s1 Weight=10", ["Features=gpu", "Weight=10", "Topology=t:s1"]),
+    case("W63", "an empty one is left out", "Topology= Weight=10", ["Features=gpu", "Weight=10"]),
+    case("W63", "so is any empty word", "Gres= Weight=10", ["Features=gpu", "Weight=10", TOPOLOGY]),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(("extra", "expected"), [c[1:] for c in WORDS], ids=[c[0] for c in WORDS])
+@pytest.mark.parametrize(("extra", "expected"), WORDS)
 def test_words_of_conf(extra: str, expected: list[str]) -> None:
     assert conf_words("gpu", extra) == expected
 
@@ -32,6 +37,22 @@ def test_words_of_conf(extra: str, expected: list[str]) -> None:
 def test_arguments_of_slurmd() -> None:
     found = slurmd_args(nodeset(template={"spec": {"hostname": "a100-"}}), "c1-controller.ns1:6817")
     assert found == ["-Z", "--conf-server", "c1-controller.ns1:6817", "--conf", f"'Features=a100 {TOPOLOGY}'"]
+
+
+OTHERS = ["-Z", "--conf", "-vv Topology=x"]
+
+
+@pytest.mark.parametrize(
+    ("topology", "last"),
+    [
+        case("W63 Q11", "none", "", "'Features=gpu Weight=10'"),
+        case("W63 Q11", "its own", "topo-switch:s2,topo-block:b2", "'Features=gpu Weight=10 Topology=topo-switch:s2,topo-block:b2'"),
+        case("", "one that a shell would read", "a'$(id)", f"'Features=gpu Weight=10 {TOPOLOGY}'"),
+    ],
+)  # fmt: skip
+def test_the_topology_of_a_machine_that_is_known(topology: str, last: str) -> None:
+    args = slurmd_args(nodeset(extraConf="Weight=10"), "c:1")
+    assert with_topology([*args, *OTHERS], topology) == [*args[:4], last, *OTHERS]
 
 
 SHARES: list[tuple[str, dict[str, str], dict[str, str], tuple[int, int]]] = [
@@ -53,6 +74,7 @@ def test_the_share_of_the_machine(pod: dict[str, str], own: dict[str, str], expe
     assert own_share(found) == expected
 
 
+@holds("Q30")
 @pytest.mark.parametrize(
     ("extra", "end"), [("", "\n"), ("MaxSessions 20\n", "MaxSessions 20\n\n")], ids=["none", "some"]
 )

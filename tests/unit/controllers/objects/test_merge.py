@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from slinkytui.backend.controllers.objects.merge import container, merged, pod_spec, pruned
+from tests.rules import case, holds
 
 
 def names(found: list[dict[str, Any]], key: str = "name") -> list[Any]:
@@ -74,7 +75,8 @@ def test_what_the_base_lacks_is_taken_as_it_stands() -> None:
     assert merged({}, {"topologySpreadConstraints": both}, "PodSpec") == {"topologySpreadConstraints": both}
 
 
-def test_Q4_an_explicit_false_wins_and_empty_things_say_nothing() -> None:
+@holds("Q4")
+def test_an_explicit_false_wins_and_empty_things_say_nothing() -> None:
     user = {
         "name": "",
         "image": None,
@@ -98,12 +100,11 @@ PROBE = {"httpGet": {"path": "/livez"}, "failureThreshold": 6}
 @pytest.mark.parametrize(
     ("user", "expected"),
     [
-        ({"exec": {"command": ["true"]}}, {"exec": {"command": ["true"]}, "failureThreshold": 6}),
-        ({"failureThreshold": 60}, {"httpGet": {"path": "/livez"}, "failureThreshold": 60}),
-        ({"httpGet": {"port": 1}}, {"httpGet": {"port": 1}, "failureThreshold": 6}),
+        case("W58", "another handler", {"exec": {"command": ["true"]}}, {"exec": {"command": ["true"]}, "failureThreshold": 6}),
+        case("Q3 W58", "no handler", {"failureThreshold": 60}, {"httpGet": {"path": "/livez"}, "failureThreshold": 60}),
+        case("", "the same handler", {"httpGet": {"port": 1}}, {"httpGet": {"port": 1}, "failureThreshold": 6}),
     ],
-    ids=["other-handler", "Q3-no-handler", "same-handler"],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("probe", ["livenessProbe", "readinessProbe", "startupProbe"])
 def test_a_handler_replaces_the_base_handler(probe: str, user: dict[str, Any], expected: dict[str, Any]) -> None:
     assert container({probe: PROBE}, {probe: user})[probe] == expected

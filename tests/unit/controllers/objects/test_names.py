@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from slinkytui.backend.controllers.objects.marks import HOSTNAME_OVERRIDE, selector_text
+from slinkytui.backend.controllers.objects.marks import selector_text
 from slinkytui.backend.controllers.objects.names import (
     claim_name,
     cluster_domain,
@@ -15,21 +15,21 @@ from slinkytui.backend.controllers.objects.names import (
     search_domain,
     split_name,
 )
-from tests.unit.controllers.objects.worlds import nodeset
+from tests.rules import case, holds
 
 
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("foo-0", ("foo", 0)),
-        ("bar-1", ("bar", 1)),
-        ("foo-gpu-1234", ("foo-gpu", 1234)),
-        ("foo-007", ("foo", 7)),
-        ("foo-2147483647", ("foo", 2147483647)),
-        ("foo-2147483648", ("foo", -1)),
-        ("foo", ("", -1)),
-        ("foo-x9", ("", -1)),
-        ("", ("", -1)),
+        case("I1", "first", "foo-0", ("foo", 0)),
+        case("I1", "second", "bar-1", ("bar", 1)),
+        case("C4 C5", "another set's", "foo-gpu-1234", ("foo-gpu", 1234)),
+        case("I4", "padded", "foo-007", ("foo", 7)),
+        case("", "the last of 32 bits", "foo-2147483647", ("foo", 2147483647)),
+        case("", "beyond 32 bits", "foo-2147483648", ("foo", -1)),
+        case("", "no number", "foo", ("", -1)),
+        case("", "letters", "foo-x9", ("", -1)),
+        case("", "empty", "", ("", -1)),
     ],
 )
 def test_ordinals_of_names(name: str, expected: tuple[str, int]) -> None:
@@ -39,55 +39,57 @@ def test_ordinals_of_names(name: str, expected: tuple[str, int]) -> None:
 @pytest.mark.parametrize(
     ("prefix", "padding", "ordinal", "name", "host"),
     [
-        ("", 0, 0, "gpu-0", "gpu-0"),
-        ("", 3, 7, "gpu-007", "gpu-007"),
-        ("", 2, 1234, "gpu-1234", "gpu-1234"),
-        ("n", 0, 4, "gpu-4", "n4"),
-        ("rack1-", 2, 4, "gpu-04", "rack1-04"),
+        case("I2", "plain", "", 0, 0, "gpu-0", "gpu-0"),
+        case("I2", "padded", "", 3, 7, "gpu-007", "gpu-007"),
+        case("I2", "wider than its padding", "", 2, 1234, "gpu-1234", "gpu-1234"),
+        case("I2", "host of its own", "n", 0, 4, "gpu-4", "n4"),
+        case("I2", "both", "rack1-", 2, 4, "gpu-04", "rack1-04"),
     ],
 )
 def test_pods_and_hosts_of_ordinals(prefix: str, padding: int, ordinal: int, name: str, host: str) -> None:
-    found = nodeset(ordinalPadding=padding, template={"spec": {"hostname": prefix} if prefix else {}})
-    assert (pod_name(found, ordinal), host_of_ordinal(found, ordinal)) == (name, host)
+    assert pod_name("gpu", ordinal, padding) == name
+    assert host_of_ordinal(prefix, "gpu", ordinal, padding) == host
 
 
 @pytest.mark.parametrize(
-    ("node", "override", "host"),
+    ("node", "override", "prefix", "host"),
     [
-        ("node-1", None, "node-1"),
-        ("node-1-", None, "node-1-"),
-        ("", None, ""),
-        ("a", None, "a"),
-        ("ip-10-0-0-1.us-west-2.compute.internal", None, "ip-10-0-0-1"),
-        ("gke-x.c.project.internal", None, "gke-x"),
-        ("aks-pool-1.internal.cloudapp.net", None, "aks-pool-1"),
-        ("node1.example", "Node.One", "Node.One"),
-        ("node1.example", "", "node1"),
+        case("I10", "plain", "node-1", "", "", "node-1"),
+        case("I10", "a dash at the end stays", "node-1-", "", "", "node-1-"),
+        case("I10", "empty", "", "", "gpu-", ""),
+        case("I10", "one letter", "a", "", "", "a"),
+        case("I10", "AWS", "ip-10-0-0-1.us-west-2.compute.internal", "", "", "ip-10-0-0-1"),
+        case("I10", "GCP", "gke-x.c.project.internal", "", "", "gke-x"),
+        case("I10", "Azure", "aks-pool-1.internal.cloudapp.net", "", "", "aks-pool-1"),
+        case("I6 I10", "an override is taken as it stands", "node1.example", "Node.One", "gpu-", "Node.One"),
+        case("I10", "an empty override is none", "node1.example", "", "", "node1"),
+        case("W34", "the prefix of a NodeSet", "node1.example", "", "gpu-", "gpu-node1"),
     ],
 )
-def test_hosts_on_nodes(node: str, override: str | None, host: str) -> None:
-    assert host_on_node(node, {} if override is None else {HOSTNAME_OVERRIDE: override}) == host
+def test_hosts_on_nodes(node: str, override: str, prefix: str, host: str) -> None:
+    assert host_on_node(node, override, prefix) == host
 
 
 @pytest.mark.parametrize(
     ("host", "words"),
     [
-        ("gpu-1", ""),
-        ("a" * 63, ""),
-        ("a" * 64, "more than 63"),
-        ("a.b-0", "no DNS label"),
-        ("Gpu-1", "no DNS label"),
-        ("gpu-", "no DNS label"),
-        ("", "no DNS label"),
-        ("gpu-1\n", "no DNS label"),
+        case("", "plain", "gpu-1", ""),
+        case("", "the longest", "a" * 63, ""),
+        case("W34", "too long", "a" * 64, "more than 63"),
+        case("W34", "a dot", "a.b-0", "no DNS label"),
+        case("W34", "a capital", "Gpu-1", "no DNS label"),
+        case("W34", "a dash at the end", "gpu-", "no DNS label"),
+        case("W34", "empty", "", "no DNS label"),
+        case("W34", "a line break", "gpu-1\n", "no DNS label"),
     ],
 )
-def test_W34_hosts_that_no_pod_can_have(host: str, words: str) -> None:
+def test_hosts_that_no_pod_can_have(host: str, words: str) -> None:
     found = host_problem(host)
     assert words in found
     assert bool(found) == bool(words)
 
 
+@holds("V14")
 def test_claims_are_named_by_template_set_and_identity() -> None:
     assert claim_name("datadir", "foo", "0") == "datadir-foo-0"
     assert claim_name("datadir", "foo", "node-1") == "datadir-foo-node-1"

@@ -17,6 +17,7 @@ from slinkytui.backend.controllers.objects.revision import (
     revision_hash,
     revision_name,
 )
+from tests.rules import case, holds
 from tests.unit.controllers.objects.worlds import nodeset
 
 IMAGES: dict[str, Any] = {
@@ -25,26 +26,26 @@ IMAGES: dict[str, Any] = {
     "logfile": {"image": "registry.example/tail:1"},
 }
 HASHES = [
-    ("empty-template", "54bd6c46c8", {**IMAGES, "template": {"spec": {}}, "pinToNode": True, "replicas": 2}),
-    ("host-network", "8586b675b", {**IMAGES, "template": {"spec": {"hostNetwork": True}}}),
-    (
-        "limits", "7cd8bc454c",
+    case("W29", "empty template", "54bd6c46c8", {**IMAGES, "template": {"spec": {}}, "pinToNode": True, "replicas": 2}),
+    case("W29", "host network", "8586b675b", {**IMAGES, "template": {"spec": {"hostNetwork": True}}}),
+    case(
+        "W29", "limits", "7cd8bc454c",
         {
             **IMAGES,
             "slurmd": {**IMAGES["slurmd"], "resources": {"limits": {"cpu": "2", "memory": "4Gi"}}},
             "template": {"spec": {"hostname": "worker-"}},
         },
     ),
-    (
-        "limits-spelled-otherwise", "7cd8bc454c",
+    case(
+        "W29", "limits spelled otherwise", "7cd8bc454c",
         {
             **IMAGES,
             "slurmd": {**IMAGES["slurmd"], "tty": False, "args": [], "resources": {"limits": {"cpu": 2, "memory": "4096Mi"}}},
             "template": {"metadata": {"labels": None}, "spec": {"hostname": "worker-", "hostNetwork": False, "nosuch": 1}},
         },
     ),
-    (
-        "daemon", "b459b9468",
+    case(
+        "W29", "daemon", "b459b9468",
         {
             **IMAGES, "extraConf": "Features=fast,ib", "oversubscribeNode": True, "scalingMode": "DaemonSet",
             "template": {"spec": {
@@ -52,8 +53,8 @@ HASHES = [
             }},
         },
     ),
-    (
-        "rich", "7bb67cbb8b",
+    case(
+        "W29", "rich", "7bb67cbb8b",
         {
             **IMAGES, "extraConf": "Weight=10 Gres=gpu:h100:8", "ordinalPadding": 3,
             "slurmd": {
@@ -77,7 +78,7 @@ HASHES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("expected", "spec"), [c[1:] for c in HASHES], ids=[f"W29-{c[0]}" for c in HASHES])
+@pytest.mark.parametrize(("expected", "spec"), HASHES)
 def test_the_hashes_of_the_slinky_operator(expected: str, spec: dict[str, Any]) -> None:
     assert revision_hash(revision_data(nodeset(**spec))) == expected
 
@@ -127,7 +128,8 @@ def test_long_names_are_cut() -> None:
     assert revision_name("n" * 253, "abc") == "n" * 223 + "-abc"
 
 
-def test_W28_a_revision_carries_the_labels_that_its_list_selects_by() -> None:
+@holds("W28", "R5")
+def test_a_revision_carries_the_labels_that_its_list_selects_by() -> None:
     made = build_revision(
         nodeset(
             meta={"annotations": {"a": "b", "kubectl.kubernetes.io/last-applied-configuration": "{}"}},
@@ -153,7 +155,8 @@ def test_numbers_go_up(known: list[int], expected: int) -> None:
     assert next_number(known) == expected
 
 
-def test_W29_a_key_that_is_left_out_has_its_default() -> None:
+@holds("W29")
+def test_a_key_that_is_left_out_has_its_default() -> None:
     now = revision_data(nodeset(ssh={"enabled": True, "sssdConfRef": {"name": "s", "key": "k"}}))
     spec = {k: v for k, v in now["spec"].items() if k not in ("oversubscribeNode", "ordinalPadding")}
     spec["slurmd"] = {"image": "slurmd", "resources": None, "tty": False, "$patch": "replace"}
@@ -161,7 +164,8 @@ def test_W29_a_key_that_is_left_out_has_its_default() -> None:
     assert is_same(now, {"spec": spec})
 
 
-def test_W29_what_cannot_be_read_is_the_same_as_nothing_else() -> None:
+@holds("W29")
+def test_what_cannot_be_read_is_the_same_as_nothing_else() -> None:
     odd = {"spec": {"template": {"spec": {"volumes": "none"}}}}
     assert is_same(odd, dict(odd))
     assert not is_same(odd, revision_data(nodeset()))

@@ -13,6 +13,7 @@ from slinkytui.backend.controllers.objects.services import (
     owners,
 )
 from slinkytui.backend.crds.nodeset import NodeSet
+from tests.rules import case, holds
 from tests.unit.controllers.objects.worlds import nodeset
 
 OTHER: dict[str, Any] = {"controllerRef": {"name": "c2"}}
@@ -21,14 +22,13 @@ OTHER: dict[str, Any] = {"controllerRef": {"name": "c2"}}
 @pytest.mark.parametrize(
     ("sets", "expected"),
     [
-        ([], []),
-        ([nodeset("a")], ["a"]),
-        ([nodeset("b"), nodeset("a")], ["a", "b"]),
-        ([nodeset("a"), nodeset("b", **OTHER)], ["a"]),
-        ([nodeset("a"), nodeset("b", namespace="ns2")], ["a"]),
-        ([nodeset("b", **OTHER)], []),
+        case("I11", "none", [], []),
+        case("I11", "one", [nodeset("a")], ["a"]),
+        case("I11", "two by name", [nodeset("b"), nodeset("a")], ["a", "b"]),
+        case("I11", "another Controller", [nodeset("a"), nodeset("b", **OTHER)], ["a"]),
+        case("I11", "another namespace", [nodeset("a"), nodeset("b", namespace="ns2")], ["a"]),
+        case("I11", "no match", [nodeset("b", **OTHER)], []),
     ],
-    ids=["I11-none", "I11-one", "I11-two-by-name", "I11-other-controller", "I11-other-namespace", "I11-no-match"],
 )
 def test_owners_of_shared_objects(sets: list[NodeSet], expected: list[str]) -> None:
     found = owners("ns1", "c1", sets)
@@ -47,9 +47,10 @@ def test_the_service() -> None:
     }
 
 
+@holds("W5")
 @pytest.mark.parametrize("replicas", [0, 1, 100])
 @pytest.mark.parametrize("busy", [1, 4, 5000])
-def test_W5_the_budget_lets_no_busy_pod_go_whatever_the_replicas(busy: int, replicas: int) -> None:
+def test_the_budget_lets_no_busy_pod_go_whatever_the_replicas(busy: int, replicas: int) -> None:
     spec = build_worker_budget("ns1", "c1", [nodeset("a", replicas=replicas)])["spec"]
     assert "maxUnavailable" not in spec, "it would be counted by the owners' replicas"
     assert isinstance(spec["minAvailable"], int), "a percentage would be, too"

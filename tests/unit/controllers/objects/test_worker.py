@@ -23,6 +23,7 @@ from slinkytui.backend.controllers.objects.worker import (
     placed,
 )
 from slinkytui.backend.crds.nodeset import NodeSet
+from tests.rules import case, holds
 from tests.unit.controllers.objects.worlds import controller, nodeset, required_node
 
 SSH = {"enabled": True, "sssdConfRef": {"name": "sssd", "key": "sssd.conf"}}
@@ -147,7 +148,7 @@ def test_the_whole_of_a_plain_worker() -> None:
 
 
 def test_ssh_adds_a_port_files_and_hashes() -> None:
-    pod = made(nodeset(ssh=SSH), sssd=b"[sssd]")
+    pod = made(nodeset(ssh=SSH), sssd="abc")
     assert [p["name"] for p in slurmd(pod)["ports"]] == ["slurmd", "ssh"]
     assert [v["name"] for v in pod["spec"]["volumes"]] == ["slurm-etc", "slurm-logfile", "ssh-config", "sssd-conf"]
     assert pod["spec"]["volumes"][2]["projected"]["sources"] == [
@@ -166,11 +167,12 @@ def test_ssh_adds_a_port_files_and_hashes() -> None:
         ("/etc/sssd/sssd.conf", "sssd.conf"),
     ]
     notes = pod["metadata"]["annotations"]
-    assert notes[marks.SSSD_HASH] == hashlib.sha256(b"[sssd]").hexdigest()
+    assert notes[marks.SSSD_HASH] == "abc"
     assert notes[marks.SSHD_HASH] not in ("", NOTHING)
 
 
-def test_Q6_a_change_of_sshd_config_shows_in_the_next_pod() -> None:
+@holds("Q6")
+def test_a_change_of_sshd_config_shows_in_the_next_pod() -> None:
     one, other = (made(nodeset(ssh={**SSH, "extraSshdConfig": text})) for text in ("A 1\n", "A 2\n"))
     assert one["metadata"]["annotations"][marks.SSHD_HASH] != other["metadata"]["annotations"][marks.SSHD_HASH]
     assert one["metadata"]["annotations"][marks.SSSD_HASH] == NOTHING
@@ -194,8 +196,9 @@ def test_metadata_later_words_win() -> None:
     assert meta["annotations"]["kubectl.kubernetes.io/default-container"] == "slurmd"
 
 
+@holds("Q29")
 @pytest.mark.parametrize("key", ["kubectl.kubernetes.io/last-applied-configuration", "meta.helm.sh/release-name"])
-def test_Q29_the_books_of_other_tools_stay_on_the_resource(key: str) -> None:
+def test_the_books_of_other_tools_stay_on_the_resource(key: str) -> None:
     assert key not in made(nodeset(meta={"annotations": {key: "x"}}))["metadata"]["annotations"]
 
 
@@ -223,13 +226,15 @@ def test_the_users_lists_and_ours() -> None:
     assert "nodeName" not in pod["spec"]
 
 
-def test_Q5_a_users_tolerations_and_searches_stand_for_ours() -> None:
+@holds("Q5")
+def test_a_users_tolerations_and_searches_stand_for_ours() -> None:
     mine = [{"key": "gpu", "operator": "Exists"}]
     pod = made(nodeset(template={"spec": {"tolerations": mine, "dnsConfig": {"searches": ["corp.example"]}}}))
     assert pod["spec"]["tolerations"] == mine
     assert pod["spec"]["dnsConfig"] == {"searches": ["corp.example"]}
 
 
+@holds("I5")
 def test_a_daemon_pod() -> None:
     node = OnNode("node1.example", {marks.TOPOLOGY: "topo:s1"})
     pod = made(nodeset(scalingMode="DaemonSet", template={"spec": {"hostname": "ignored-"}}), node)
@@ -246,7 +251,36 @@ def test_a_daemon_pod() -> None:
     assert pod["spec"]["affinity"]["podAntiAffinity"]
 
 
-def test_I6_an_override_is_the_host_name() -> None:
+@pytest.mark.parametrize(
+    ("place", "flat", "conf"),
+    [
+        case("W63 Q11", "a daemon without", OnNode("n1", {}), False, "'Features=gpu'"),
+        case("W63 Q11", "a daemon with one", OnNode("n1", {marks.TOPOLOGY: "t:s1"}), False, "'Features=gpu Topology=t:s1'"),
+        case("W63 Q11", "nobody has one", 0, True, "'Features=gpu'"),
+        case("W63", "not known yet", 0, False, "'Features=gpu Topology='\"$SLINKY_TOPOLOGY\"''"),
+    ],
+)  # fmt: skip
+def test_nothing_swallows_the_word_behind_a_topology(place: int | OnNode, flat: bool, conf: str) -> None:
+    mode = "StatefulSet" if place == 0 else "DaemonSet"
+    found = nodeset(scalingMode=mode, slurmd={"image": "x", "args": ["-vv"]})
+    assert slurmd(made(found, place, flat=flat))["args"][3:] == ["--conf", conf, "-vv"]
+
+
+@pytest.mark.parametrize(
+    ("more", "host"),
+    [
+        case("W34", "the prefix of the set", {}, "gpu-n1"),
+        case("W35", "not on the host's network", {"template": {"spec": {"hostNetwork": True}}}, "n1"),
+    ],
+)
+def test_a_prefix_keeps_the_daemons_of_two_sets_apart(more: dict[str, Any], host: str) -> None:
+    found = nodeset(scalingMode="DaemonSet", meta={"annotations": {marks.HOST_PREFIX: "gpu-"}}, **more)
+    pod = made(found, OnNode("n1.example", {}))
+    assert pod["spec"]["hostname"] == pod["metadata"]["labels"][marks.POD_HOSTNAME] == host
+
+
+@holds("I6")
+def test_an_override_is_the_host_name() -> None:
     pod = made(nodeset(scalingMode="DaemonSet"), OnNode("n1", {marks.HOSTNAME_OVERRIDE: "rack7-n1"}))
     assert pod["spec"]["hostname"] == "rack7-n1"
 
@@ -285,7 +319,7 @@ def test_affinity(
     assert [t["topologyKey"] for t in anti] == keys
 
 
-@pytest.mark.parametrize(("revision", "expected"), [("abc", "abc"), ("", None)], ids=["I7-set", "I7-not-set"])
+@pytest.mark.parametrize(("revision", "expected"), [case("I7", "set", "abc", "abc"), case("I7", "not set", "", None)])
 def test_the_label_of_the_revision(revision: str, expected: str | None) -> None:
     pod = build_worker(nodeset(), controller(), 0, revision, Extras())
     assert pod["metadata"]["labels"].get(marks.HASH) == expected
@@ -294,10 +328,9 @@ def test_the_label_of_the_revision(revision: str, expected: str | None) -> None:
 @pytest.mark.parametrize(
     ("spec", "place", "claim"),
     [
-        ({"ordinalPadding": 2}, 4, "data-gpu-04"),
-        ({"scalingMode": "DaemonSet"}, OnNode("n1.example", {}), "data-gpu-n1"),
+        case("I8", "ordinal", {"ordinalPadding": 2}, 4, "data-gpu-04"),
+        case("I8", "host", {"scalingMode": "DaemonSet"}, OnNode("n1.example", {}), "data-gpu-n1"),
     ],
-    ids=["ordinal", "I8-host"],
 )
 def test_claims_stand_first_and_replace_volumes(spec: dict[str, Any], place: int | OnNode, claim: str) -> None:
     volumes = [{"name": "data", "emptyDir": {}}, {"name": "other", "emptyDir": {}}]
@@ -317,7 +350,8 @@ def test_a_controller_outside() -> None:
     assert pod["spec"]["dnsConfig"]["searches"] == ["slurm-workers-c1.ns1.svc.k8s.example"]
 
 
-def test_Q22_no_worker_without_the_clusters_key() -> None:
+@holds("Q22")
+def test_no_worker_without_the_clusters_key() -> None:
     keyless = controller(external=True, externalConfig={"host": "h", "port": 1}, slurmKeyRef=None)
     with pytest.raises(Unbuildable, match="slurmKeyRef"):
         build_template(nodeset(), keyless, Extras())
@@ -325,10 +359,14 @@ def test_Q22_no_worker_without_the_clusters_key() -> None:
 
 @pytest.mark.parametrize(
     ("prefix", "place"),
-    [("a" * 63, 0), ("a.b-", 0), ("", OnNode("", {})), ("", OnNode("n", {marks.HOSTNAME_OVERRIDE: "Not A Host"}))],
-    ids=["long", "dots", "no-node", "override"],
+    [
+        case("W34", "too long", "a" * 63, 0),
+        case("W34", "dots", "a.b-", 0),
+        case("W34", "no node", "", OnNode("", {})),
+        case("W34", "override", "", OnNode("n", {marks.HOSTNAME_OVERRIDE: "Not A Host"})),
+    ],
 )
-def test_W34_no_worker_with_a_host_name_that_cannot_be(prefix: str, place: int | OnNode) -> None:
+def test_no_worker_with_a_host_name_that_cannot_be(prefix: str, place: int | OnNode) -> None:
     with pytest.raises(Unbuildable, match="host name"):
         made(nodeset(template={"spec": {"hostname": prefix} if prefix else {}}), place)
 

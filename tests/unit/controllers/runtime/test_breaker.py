@@ -8,6 +8,7 @@ import pytest
 
 from slinkytui.backend.controllers.runtime.breaker import Breaker, Patience
 from slinkytui.backend.errors import BadRequest, NotAllowed, Unreachable
+from tests.rules import holds
 from tests.unit.controllers.virtual import START, LoopClock, in_virtual_time
 
 
@@ -34,6 +35,7 @@ async def asked(breaker: Breaker, server: Server) -> str:
 
 
 @in_virtual_time
+@holds("W46", "W22")
 async def test_w46_a_server_that_hangs_costs_its_deadline_a_few_times_and_then_nothing(clock: LoopClock) -> None:
     server, breaker = Server(), Breaker("slurmrestd of a", clock, jitter=lambda: 0.0)
     server.hangs = True

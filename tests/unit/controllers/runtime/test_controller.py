@@ -17,6 +17,7 @@ from slinkytui.backend.controllers.runtime.logs import PassFilter, current
 from slinkytui.backend.controllers.runtime.outcome import After, Done, Outcome, Refused, Retry
 from slinkytui.backend.controllers.runtime.queue import Queue, State
 from slinkytui.backend.errors import Unreachable
+from tests.rules import holds
 from tests.unit.controllers.virtual import LoopClock, in_virtual_time
 
 Reconcile = Callable[[str], Coroutine[Any, Any, Outcome]]
@@ -77,6 +78,7 @@ async def test_a_part_that_was_refused_stays_visible_while_others_wait(clock: Lo
 
 
 @in_virtual_time
+@holds("W24")
 async def test_w24_what_one_key_raises_stops_no_other(clock: LoopClock, caplog: pytest.LogCaptureFixture) -> None:
     done: list[str] = []
 
@@ -130,6 +132,7 @@ async def test_a_cancelled_call_inside_is_a_failure_and_not_the_end_of_the_worke
 
 
 @in_virtual_time
+@holds("W22")
 async def test_w22_a_reconcile_that_hangs_is_cut_off(clock: LoopClock) -> None:
     async def reconcile(key: str) -> Outcome:
         await asyncio.get_running_loop().create_future()

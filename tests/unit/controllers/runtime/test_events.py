@@ -8,6 +8,7 @@ import pytest
 
 from slinkytui.backend.controllers.runtime.events import COMBINED, WARNING, Event, Limits, Recorder, Ref, cut
 from slinkytui.backend.errors import BadRequest, Conflict, NotFound, SlinkyError, Unreachable
+from tests.rules import holds
 from tests.unit.controllers.virtual import START, LoopClock, in_virtual_time
 
 SET = Ref("slinky.slurm.net/v1beta1", "NodeSet", "slurm", "gpu", "uid-1")
@@ -74,6 +75,7 @@ async def test_an_event_is_written_at_once_with_all_that_the_server_wants(clock:
 
 
 @in_virtual_time
+@holds("W39")
 async def test_repeated_it_is_one_event_with_a_count_and_few_writes(clock: LoopClock) -> None:
     server = Server(clock)
     recorder = recorder_of(server)

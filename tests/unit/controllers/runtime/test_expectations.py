@@ -10,6 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from slinkytui.backend.clock import VirtualClock
 from slinkytui.backend.controllers.runtime.expectations import Expectations, Pending
 from slinkytui.backend.errors import NotAllowed, NotFound
+from tests.rules import holds
 from tests.unit.controllers.virtual import run
 
 
@@ -27,6 +28,7 @@ def counts(found: Pending) -> tuple[int, int, int]:
     return found.creates, found.changes, found.deletes
 
 
+@holds("H3")
 def test_a_create_is_expected_until_it_is_seen(found: Expectations) -> None:
     with found.creating("set", timeout_s=None) as creation:
         assert counts(found.pending("set")) == (1, 0, 0)

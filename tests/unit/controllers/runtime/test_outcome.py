@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from slinkytui.backend.controllers.runtime.outcome import After, Done, Outcome, Refused, Retry, merge
+from tests.rules import holds
 
 
+@holds("W19", "H7")
 @pytest.mark.parametrize(
     ("parts", "whole"),
     [

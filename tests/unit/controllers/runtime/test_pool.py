@@ -8,6 +8,7 @@ import pytest
 
 from slinkytui.backend.controllers.runtime.pool import TRIES, Bounds, Limiter, Pool
 from slinkytui.backend.errors import BadRequest, SlinkyError
+from tests.rules import holds
 from tests.unit.controllers.virtual import LoopClock, in_virtual_time
 
 
@@ -45,6 +46,7 @@ def pool_of(clock: LoopClock, bounds: Bounds | None = None) -> Pool:
 
 
 @in_virtual_time
+@holds("W61")
 async def test_w61_an_idle_server_is_not_left_idle(clock: LoopClock) -> None:
     pool, server = pool_of(clock), Server()
     results = await pool.run_all(range(1000), server.write)
@@ -121,6 +123,7 @@ async def test_a_limit_that_is_not_reached_does_not_grow(clock: LoopClock) -> No
     ("fails", "calls", "made"), [(0, 1, 0), (99, 10, 10), (5, 7, 5)], ids=["all fail", "none fails", "after five"]
 )
 @in_virtual_time
+@holds("H8")
 async def test_slow_start_stops_at_the_first_batch_that_fails(fails: int, calls: int, made: int) -> None:
     begun: list[int] = []
 

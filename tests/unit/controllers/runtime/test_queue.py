@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from slinkytui.backend.clock import VirtualClock
 from slinkytui.backend.controllers.runtime.queue import BASE_S, Queue, QueueClosed, State
+from tests.rules import holds
 from tests.unit.controllers.virtual import START, LoopClock, in_virtual_time
 
 
@@ -39,6 +40,7 @@ async def test_a_key_stands_in_it_once(clock: LoopClock) -> None:
 
 
 @in_virtual_time
+@holds("W19", "H7")
 async def test_w19_the_earliest_moment_wins(clock: LoopClock) -> None:
     queue = queue_of(clock)
     queue.add("late", after=900)
