@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 
 from slinkytui.backend.sim.nodesets import PODS
-from tests.schedules.ground import Ground
+from tests.rules import holds
+from tests.schedules.ground import Ground, is_ready
 from tests.unit.controllers.virtual import in_virtual_time
 
 
@@ -20,6 +21,47 @@ async def test_the_watcher_sees_a_job_that_dies_with_its_pod() -> None:
         assert ground.killed == [job.id]
 
 
+@holds("E1")
+@in_virtual_time
+async def test_a_new_nodeset_has_exactly_its_workers() -> None:
+    async with Ground(3).living() as ground:
+        for name in list(ground.pods()):
+            ground.world.objects.drop(PODS, ("slurm", name))
+        await ground.start_operator()
+        await ground.settled()
+        await ground.clock.sleep(60)
+        assert sorted(ground.pods()) == ["gpu-0", "gpu-1", "gpu-2"]
+
+
+@holds("E2")
+@in_virtual_time
+async def test_workers_that_never_came_up_leave_at_once() -> None:
+    async with Ground(3).living() as ground:
+        await ground.start_operator()
+        await ground.settled()
+        ground.strategy("100%")
+        ground.template("slurmd:missing")
+        await ground.until(lambda: not any(map(is_ready, ground.pods().values())), 300, "they are still ready")
+        ground.world.slurm.nodes.clear()
+        ground.scale(0)
+        await ground.until(lambda: not ground.pods(), 120, "they stay")
+
+
+@holds("E3")
+@in_virtual_time
+async def test_idle_workers_are_drained_before_they_go() -> None:
+    async with Ground(2).living() as ground:
+        await ground.start_operator()
+        await ground.settled()
+        asked: list[tuple[str, str]] = []
+        ground.listeners.append(lambda r: asked.append((r.method, r.path.rsplit("/", 1)[1])))
+        ground.scale(0)
+        await ground.until(lambda: not ground.pods(), 60, "they stay")
+        for name in ("gpu-0", "gpu-1"):
+            assert asked.index(("POST", name)) < asked.index(("DELETE", name))
+
+
+@holds("W1")
 @in_virtual_time
 async def test_scale_in_waits_for_the_jobs_of_those_that_leave() -> None:
     async with Ground(6).living() as ground:

@@ -15,7 +15,6 @@ from slinkytui.backend.crds.shared import (
     Container,
     LocalRef,
     Meta,
-    PlainStatus,
     PodTemplate,
     Service,
     read,
@@ -106,11 +105,6 @@ class Controller(Shape):
         if outside:
             return f"{outside.host}:{outside.port}"
         return f"{self.meta.name}-controller.{self.meta.namespace}:{SLURMCTLD_PORT}"
-
-    @property
-    def jwt_key(self) -> KeyRef | None:
-        """The key that tokens are signed with."""
-        return self.spec.jwt_key
 
     @property
     def replicas(self) -> int:

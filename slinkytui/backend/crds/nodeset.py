@@ -136,15 +136,15 @@ class NodeSetSpec(Shape):
     slurmd: Container = _canonical("A core/v1 Container laid over the slurmd container.")
     logfile: Container = _canonical("A core/v1 Container laid over the log sidecar.")
     ssh: Ssh | None = blank(None, "SSH into the workers.")
-    template: Annotated[dict[str, Any], As(PodTemplate)] = _canonical("Laid over the pods; its hostname is the prefix of their names.")
+    template: Annotated[dict[str, Any], As(PodTemplate)] = _canonical(
+        "Laid over the pods; its hostname is the prefix of their names."
+    )
     extra_conf: str = blank("", "Key=Value words of slurmd's --conf.")
     partition: Partition = blank(Partition.model_construct(), "A partition of its own.")
     volume_claim_templates: Annotated[list[dict[str, Any]], As({"x-kubernetes-preserve-unknown-fields": True})] = blank(
         [], "Claims made for each pod. They cannot be changed.", nullable=True
     )
-    update_strategy: UpdateStrategy = blank(
-        UpdateStrategy.model_construct(), "How pods are brought to a new template."
-    )
+    update_strategy: UpdateStrategy = blank(UpdateStrategy.model_construct(), "How pods are brought to a new template.")
     revision_history_limit: Int32 = filled(0, "How many old revisions are kept.")
     persistent_volume_claim_retention_policy: Retain = blank(
         Retain.model_construct(), "What becomes of the pods' claims."

@@ -53,7 +53,7 @@ class Shape(BaseModel):
         return {k: v for k, v in value.items() if v is not None} if isinstance(value, Mapping) else value
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class As:
     """Its schema is this one, or that of another type, whatever the field's own type."""
 

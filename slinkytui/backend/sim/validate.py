@@ -163,27 +163,22 @@ def _bounded(value: Any, node: Node, at: str) -> list[Cause]:
 def _ruled(value: Any, node: Node, at: str) -> list[Cause]:
     if not isinstance(value, dict):
         return []
-    out: list[Cause] = []
-    for rule in node.get("x-kubernetes-validations", ()):
-        held = RULES[rule["rule"]](value)
-        if isinstance(held, str):
-            out.append(("FieldValueInvalid", f'Invalid value: "object": {held} evaluating rule: {rule["message"]}', at))
-        elif not held:
-            out.append(("FieldValueInvalid", f"Invalid value: {rule['message']}", at))
+    out: list[Cause] = [
+        ("FieldValueInvalid", f"Invalid value: {rule['message']}", at)
+        for rule in node.get("x-kubernetes-validations", ())
+        if not RULES[rule["rule"]](value)
+    ]
     for key in node.get("properties", ()):
         if key in value:
             out += _ruled(value[key], child(node, key), f"{at}.{key}")
     return out
 
 
-def _shared(self: dict[str, Any]) -> bool | str:
+def _shared(self: dict[str, Any]) -> bool:
     if not (self.get("ha") or {}).get("enabled"):
         return True
     volume = self.get("persistence") or {}
-    if volume.get("enabled") and "existingClaim" not in volume:
-        # The rule itself fails where the key is absent.
-        return "no such key: existingClaim"
-    return bool(volume.get("enabled") and volume["existingClaim"])
+    return bool(volume.get("enabled") and volume.get("existingClaim"))
 
 
 def _scheduled(self: dict[str, Any]) -> bool:
@@ -196,13 +191,14 @@ def _jwt(self: dict[str, Any]) -> bool:
     return "jwtKeyRef" in self or "jwtHs256KeyRef" in self
 
 
-# What each CEL rule of the definitions says; a text where it cannot be evaluated.
-RULES: Final[dict[str, Callable[[dict[str, Any]], bool | str]]] = {
+# What each CEL rule of the definitions says.
+RULES: Final[dict[str, Callable[[dict[str, Any]], bool]]] = {
     "!self.external ? has(self.slurmKeyRef) : true": lambda s: s["external"] or "slurmKeyRef" in s,
     "!self.external ? has(self.jwtKeyRef) || has(self.jwtHs256KeyRef) : true": lambda s: s["external"] or _jwt(s),
     "self.external ? has(self.externalConfig) : true": lambda s: not s["external"] or "externalConfig" in s,
     "has(self.ha) && self.ha.enabled ? has(self.persistence) && self.persistence.enabled && "
-    "self.persistence.existingClaim.size() > 0 : true": _shared,
-    "self.type != 'ScheduledUpdate' || (has(self.scheduledUpdate.startTime) && has(self.scheduledUpdate.duration))": _scheduled,
+    "has(self.persistence.existingClaim) && self.persistence.existingClaim.size() > 0 : true": _shared,
+    "self.type != 'ScheduledUpdate' || (has(self.scheduledUpdate) && has(self.scheduledUpdate.startTime) && "
+    "has(self.scheduledUpdate.duration))": _scheduled,
     "has(self.jwtKeyRef) || has(self.jwtHs256KeyRef)": _jwt,
 }  # fmt: skip

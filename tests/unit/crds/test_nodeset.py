@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from pydantic.alias_generators import to_camel
 
-from slinkytui.backend.crds import kinds
 from slinkytui.backend.crds.nodeset import (
     MaxUnavailable,
     NodeSet,
@@ -22,7 +21,7 @@ from slinkytui.backend.crds.nodeset import (
     doubts,
     parse_nodeset,
 )
-from slinkytui.backend.crds.schema import Shape
+from slinkytui.backend.crds.schema import Shape, made
 from slinkytui.backend.crds.shared import BadResource, KeyRef, LocalRef
 
 PLAIN: dict[str, Any] = {"controllerRef": {"name": "c"}, "slurmd": {"image": "w"}}
@@ -38,7 +37,7 @@ def parsed(**spec: Any) -> NodeSet:
     return found
 
 
-@pytest.mark.parametrize("given", [{}, dict.fromkeys(kinds.node_set()[0]["properties"])], ids=["absent", "null"])
+@pytest.mark.parametrize("given", [{}, dict.fromkeys(made(NodeSetSpec)["properties"])], ids=["absent", "null"])
 def test_defaults_hold_when_the_server_has_not_filled_them_in(given: dict[str, Any]) -> None:
     spec = parsed(**{**given, **PLAIN}).spec
     assert (spec.replicas, spec.scaling_mode, spec.ordinal_padding, spec.revision_history_limit) == (
@@ -224,7 +223,7 @@ BY_TEXT = {"scheduledUpdate.duration": "30m", "rollingUpdate.maxUnavailable": "2
 
 @pytest.mark.parametrize(("model", "path"), TYPES, ids=[t.__name__ for t, _ in TYPES])
 def test_types_and_definitions_have_the_same_fields(model: type[Shape], path: tuple[str, ...]) -> None:
-    node = kinds.node_set()[0]
+    node = made(NodeSetSpec)
     for step in path:
         node = node["properties"][step]
     fields = {to_camel(name): field for name, field in model.model_fields.items()}
@@ -238,7 +237,7 @@ def test_types_and_definitions_have_the_same_fields(model: type[Shape], path: tu
 
 
 def test_defaults_that_are_written_as_text() -> None:
-    update = kinds.node_set()[0]["properties"]["updateStrategy"]["properties"]
+    update = made(NodeSetSpec)["properties"]["updateStrategy"]["properties"]
     assert MaxUnavailable().given == update["rollingUpdate"]["properties"]["maxUnavailable"]["default"] == "25%"
     assert update["scheduledUpdate"]["properties"]["duration"]["default"] == "30m"
     assert ScheduledUpdate().duration == 1800.0

@@ -56,6 +56,7 @@ async def test_w61_an_idle_server_is_not_left_idle(clock: LoopClock) -> None:
 
 
 @in_virtual_time
+@holds("W14")
 async def test_w14_one_failure_keeps_nobody_from_his_turn(clock: LoopClock) -> None:
     async def act(item: int) -> int:
         if item % 10 == 0:
