@@ -177,7 +177,8 @@ class SlurmSim:
             node.drain = False
             if state == "RESUME":
                 node.down = False
-            node.reason, node.reason_user, node.reason_time = "", "", 0.0
+            if not node.down:
+                node.reason, node.reason_user, node.reason_time = "", "", 0.0
         elif state:
             raise Refusal(2028, "Invalid node state specified")
         self._dirty = True

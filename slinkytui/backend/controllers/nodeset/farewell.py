@@ -40,7 +40,12 @@ def waited_for(world: World, now: float) -> list[str]:
     """Records that the NodeSet waits for."""
     if not world.slurm.expected or is_true(world.spec.annotations.get(SKIP_DRAIN, "")):
         return []
-    return sorted(n.id.name for n in _mine(world) if n.reason_time is None or now - n.reason_time < _WAITED_S)
+    return sorted(n.id.name for n in _mine(world) if now - max(world.deleted_at, _since(n)) < _WAITED_S)
+
+
+def _since(node: SlurmNode) -> float:
+    """Since when it says what it says."""
+    return (node.reason_time or 0.0) if node.reason else 0.0
 
 
 def _mine(world: World) -> Iterator[SlurmNode]:

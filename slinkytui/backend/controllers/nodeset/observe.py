@@ -62,7 +62,7 @@ class Observer:
         pods = self.index.pods_of(row.meta.uid)
         world = World(
             key=key, uid=row.meta.uid, generation=row.meta.generation or 0, version=row.meta.version,
-            deleting=row.meta.deleted is not None, finalizers=row.meta.finalizers, pods=pods, backoff=backoff or {},
+            deleting=row.meta.deleted is not None, deleted_at=row.meta.deleted or 0.0, finalizers=row.meta.finalizers, pods=pods, backoff=backoff or {},
             nodes={n.id.name: n for n in self._facts.rows(Table.KUBENODES).values() if isinstance(n, KubeNode)},
             status=body.get("status") or {},
             propagated=self._settings.propagated, create_on_cordoned=self._settings.create_on_cordoned,

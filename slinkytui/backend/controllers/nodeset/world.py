@@ -135,6 +135,8 @@ class World:
     generation: int = 0
     version: str = ""
     deleting: bool = False
+    deleted_at: float = 0.0
+    """Since when it is to go (Unix seconds)."""
     finalizers: tuple[str, ...] = ()
     spec: Spec = field(default_factory=Spec)
     pods: tuple[Pod, ...] = ()

@@ -67,10 +67,10 @@ OWN = row("foo-0", owner("foo", "u"), labels=marks("foo"))
 @pytest.mark.parametrize(
     ("pods", "ours"),
     [
-        case("C1", "ours beside a blank one", [OWN, row("blank")], ["foo-0"]),
-        case("C2", "its controller is ours", [OWN], ["foo-0"]),
-        case("C3", "of another set", [row("foo-0", owner("bar", "v"), labels=marks("bar"))], []),
-        case("C4", "a name that begins alike", [row("foo-gpu-1234", owner("foo-gpu", "v"), labels=marks("foo-gpu"))], []),
+        case("C1 X26", "ours beside a blank one", [OWN, row("blank")], ["foo-0"]),
+        case("C2 X26", "its controller is ours", [OWN], ["foo-0"]),
+        case("C3 X4", "of another set", [row("foo-0", owner("bar", "v"), labels=marks("bar"))], []),
+        case("C4 X4", "a name that begins alike", [row("foo-gpu-1234", owner("foo-gpu", "v"), labels=marks("foo-gpu"))], []),
         case("C7", "a set of this name in the past", [row("foo-0", owner("foo", "old"), labels=marks("foo"))], []),
         case("C8", "it owns without being controller", [row("foo-0", owner("foo", "u", controller=False), labels=marks("foo"))], []),
         case("C2", "beside other owners", [row("foo-0", owner("x", "v", controller=False), owner("foo", "u"))], ["foo-0"]),
@@ -294,7 +294,7 @@ async def test_a_claim_that_is_gone_needs_no_owner() -> None:
     assert (out.retry, out.refused, out.failed) == ("", [], set())
 
 
-@holds("V1", "V7", "V16")
+@holds("V1", "V7", "V16", "X31")
 @in_virtual_time
 async def test_a_worker_is_made_after_its_claims_and_twice_is_once() -> None:
     desk = Desk()

@@ -45,13 +45,13 @@ def on(*states: str, message: str = "") -> list[tuple[str, str]]:
 
 READY = Condition("Ready", "True")
 CHANGES = [
-    case("T6", "the first ones", [READY], on("Idle"), on("Idle"), []),
-    case("T6 T7", "equal ones stay", [READY, *held("Idle")], on("Idle"), [], []),
-    case("T6", "a stale one is replaced", held("Idle"), on("Allocated"), on("Allocated"), ["SlurmNodeStateIdle"]),
+    case("T6 X8", "the first ones", [READY], on("Idle"), on("Idle"), []),
+    case("T6 T7 X19", "equal ones stay", [READY, *held("Idle")], on("Idle"), [], []),
+    case("T6 X8", "a stale one is replaced", held("Idle"), on("Allocated"), on("Allocated"), ["SlurmNodeStateIdle"]),
     case("T6", "fewer", held("Idle", "Drain"), on("Idle"), [], ["SlurmNodeStateDrain"]),
     case("T6 W21", "all go and Ready stays", [READY, *held("Idle", "Drain")], [], [], ["SlurmNodeStateDrain", "SlurmNodeStateIdle"]),
     case("T6", "a new message", held("Drain", message="a"), on("Drain", message="b"), on("Drain", message="b"), []),
-    case("T7", "a second look at three changes nothing", held("Down", "Drain", "NotResponding"), on("Down", "Drain", "NotResponding"), [], []),
+    case("T7 X19", "a second look at three changes nothing", held("Down", "Drain", "NotResponding"), on("Down", "Drain", "NotResponding"), [], []),
 ]  # fmt: skip
 
 

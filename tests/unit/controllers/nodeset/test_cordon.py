@@ -26,7 +26,7 @@ def drained(reason: str, *states: str, **more: Any) -> SlurmSide:
 
 
 CASES = [
-    case("N1 N12 N21", "a cordoned machine drains", world(pod(0), nodes=[kube("n0", cordoned=True)]), [*BOTH, f"drain gpu-0: {MACHINE}"]),
+    case("N1 N12 N21 X16", "a cordoned machine drains", world(pod(0), nodes=[kube("n0", cordoned=True)]), [*BOTH, f"drain gpu-0: {MACHINE}"]),
     case("N3", "a marked pod drains", world(pod(0, cordon=True)), ["mark gpu-0 causes=…", f"drain gpu-0: {CORDONED}"]),
     case("N21", "pod and machine", world(pod(0, cordon=True), nodes=[kube("n0", cordoned=True)]), ["mark gpu-0 causes=…", f"drain gpu-0: {MACHINE}"]),
     case("N21", "neither", world(pod(0)), []),
@@ -37,8 +37,8 @@ CASES = [
     case("W17", "left over words of ours are replaced", world(pod(0, cordon=True), slurm_side=slurm(record(0, "MIXED", reason="slurm-operator: was uncordoned"))),
         ["mark gpu-0 causes=…,pod-protect=true", f"drain gpu-0: {CORDONED}"]),
     case("W17", "our prefix without our note is not ours to lift", world(pod(0), slurm_side=drained("slurm-operator: by hand")), []),
-    case("N6", "a silent node is left alone", world(pod(0), slurm_side=drained("Not responding to ping", "DOWN")), []),
-    case("N13 N14 N15 W11", "foreign words are never written over",
+    case("N6 X14", "a silent node is left alone", world(pod(0), slurm_side=drained("Not responding to ping", "DOWN")), []),
+    case("N13 N14 N15 W11 X12", "foreign words are never written over",
         world(pod(0), nodes=[kube("n0", cordoned=True)], slurm_side=drained("bad gpu")), BOTH),
     case("W17", "our own words follow a new cause",
         world(chosen(0, "node-cordon"), replicas=0, slurm_side=drained(MACHINE)), ["mark gpu-0 causes=…", f"drain gpu-0: {SCALE_IN.format(0)}", "delete gpu-0"]),

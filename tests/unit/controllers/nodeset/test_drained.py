@@ -22,11 +22,11 @@ STATES = [
     case("L8", "mixed", record(0, "MIXED"), NO),
     case("L8", "down", record(0, "DOWN"), NO),
     case("L8", "idle and completing", record(0, "IDLE", "COMPLETING"), NO),
-    case("L7 L8", "idle and drained", record(0, "IDLE", "DRAIN"), YES),
+    case("L7 L8 X10", "idle and drained", record(0, "IDLE", "DRAIN"), YES),
     case("L8", "down and drained", record(0, "DOWN", "DRAIN"), YES),
-    case("L8", "mixed and drained", record(0, "MIXED", "DRAIN"), NO),
+    case("L8 X10", "mixed and drained", record(0, "MIXED", "DRAIN"), NO),
     case("L8", "allocated and drained", record(0, "ALLOCATED", "DRAIN"), NO),
-    case("L8", "drained and completing", record(0, "IDLE", "DRAIN", "COMPLETING"), NO),
+    case("L8 X10", "drained and completing", record(0, "IDLE", "DRAIN", "COMPLETING"), NO),
     case("L8", "a drain that is being lifted", record(0, "IDLE", "DRAIN", "UNDRAIN"), NO),
     case("W1", "an unknown base state", record(0, "FUTURE", "DRAIN"), UNKNOWN),
     case("W1", "a record that could be read in part only", record(0, "IDLE", "DRAIN", flagged="state"), UNKNOWN),
@@ -78,7 +78,7 @@ def test_what_is_known(one: Pod, side: SlurmSide, answer: Answer) -> None:
 
 
 REASONS = [
-    case("L10", "none: somebody drained it without a word", "", False), case("L10", "with our prefix", "slurm-operator: Pod gone", True),
+    case("L10", "none: somebody drained it without a word", "", False), case("L10 X15", "with our prefix", "slurm-operator: Pod gone", True),
     case("L10", "foreign", "bad gpu", False), case("L10", "alike without its blank", "slurm-operator:x", False),
 ]  # fmt: skip
 

@@ -89,7 +89,7 @@ def update(name: str) -> UpdateNode:
     return UpdateNode(name, {"comment": "x"}, "who it is")
 
 
-@holds("L3")
+@holds("L3", "X11")
 @in_virtual_time
 async def test_a_plain_node_is_drained_and_a_drained_one_keeps_its_words() -> None:
     place, one = Place("gpu-0", "gpu-1"), pod(0)
@@ -100,7 +100,7 @@ async def test_a_plain_node_is_drained_and_a_drained_one_keeps_its_words() -> No
     assert other.reason == "bad gpu"
 
 
-@holds("L4", "W53")
+@holds("L4", "W53", "X11")
 @in_virtual_time
 async def test_only_a_drain_of_ours_is_lifted() -> None:
     place = Place("gpu-0", "gpu-1", "gpu-2")
@@ -122,7 +122,7 @@ async def test_a_record_goes_only_while_it_is_silent() -> None:
     assert list(place.cluster.nodes) == ["gpu-1"]
 
 
-@holds("W23", "K5")
+@holds("W23", "K5", "X7")
 @in_virtual_time
 async def test_a_drain_that_was_lifted_meanwhile_keeps_the_worker() -> None:
     place = Place()
@@ -143,7 +143,7 @@ async def test_without_a_client_nobody_is_deleted() -> None:
     assert "no client" in out.retry
 
 
-@holds("W59")
+@holds("W59", "X20")
 @in_virtual_time
 async def test_one_refused_write_stops_nothing_and_is_said_with_the_servers_words() -> None:
     place, hosts = Place("gpu-0", "gpu-1", "gpu-2"), ("gpu-0", "gpu-1", "gpu-2")
@@ -174,7 +174,7 @@ async def test_the_refused_do_not_keep_the_others_from_their_turn() -> None:
     assert not out.more, "or the same ones are asked for again at once, for ever"
 
 
-@holds("W60")
+@holds("W60", "X21")
 @in_virtual_time
 async def test_what_the_api_server_refuses_is_on_the_condition_and_told_once() -> None:
     place = Place()
@@ -214,14 +214,14 @@ async def test_what_the_kubelet_wrote_meanwhile_stays() -> None:
     assert held == {"Ready": "True", "SlurmNodeStateIdle": "True"}
 
 
-@holds("T8")
+@holds("T8", "X9")
 @in_virtual_time
 async def test_a_status_of_a_nodeset_that_is_gone_is_no_error() -> None:
     out = await Place().carry_out(world(), [PatchStatus({"replicas": 0})])
     assert [(d.text, d.error) for d in out.did] == [("status", "")]
 
 
-@holds("W62")
+@holds("W62", "X32")
 @in_virtual_time
 async def test_a_status_that_is_right_is_not_written() -> None:
     place = Place()
@@ -314,7 +314,7 @@ async def test_a_node_that_a_job_has_taken_since_the_last_look_keeps_its_worker(
     assert out.retry
 
 
-@holds("H10")
+@holds("H10", "X9")
 @in_virtual_time
 async def test_what_is_deleted_goes_by_its_uid_and_what_is_gone_is_no_error() -> None:
     place = Place()

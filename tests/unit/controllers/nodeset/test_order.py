@@ -46,8 +46,8 @@ CHAINS = [
     case("O2", "highest ordinal first", [one("a", ordinal=at) for at in (11, 10, 2, 1, 0)]),
     case("O2", "a name without a number is last", [one("a", ordinal=0), pod("x", created=OLD, ready_since=AN_HOUR_AGO)]),
     case("O3", "cordoned before plain", [one("a", cordon=True), one("a", ordinal=1)]),
-    case("O4", "equally cordoned, the higher ordinal", [one("a", ordinal=1, cordon=True), one("a", cordon=True)]),
-    case("O5", "idle, then as their jobs end", [one("a"), one("b", ends=PAST), one("c", ends=PRESENT), one("d", ends=LATER)]),
+    case("O4 X27", "equally cordoned, the higher ordinal", [one("a", ordinal=1, cordon=True), one("a", cordon=True)]),
+    case("O5 X2", "idle, then as their jobs end", [one("a"), one("b", ends=PAST), one("c", ends=PRESENT), one("d", ends=LATER)]),
     case("O6", "cheap first", [one("a", cost="-10"), one("a"), one("a", cost="10")]),
     case("O7", "keys mixed", [
         one("cheap", cost="-10"),

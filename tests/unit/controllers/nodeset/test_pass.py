@@ -30,7 +30,7 @@ CASES = [
     case("S1", "all went well", HOSTS, (), []),
     case("S2", "nothing to do", (), (), []),
     case("S3", "one failed: named, with its cause", HOSTS, ("gpu-1",), ["gpu-1"]),
-    case("S4", "all failed: all were tried, each is said", HOSTS, HOSTS, list(HOSTS)),
+    case("S4 X30", "all failed: all were tried, each is said", HOSTS, HOSTS, list(HOSTS)),
     case("S7", "the last failed after the others went well", HOSTS, ("gpu-2",), ["gpu-2"]),
 ]
 

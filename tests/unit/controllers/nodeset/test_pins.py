@@ -30,7 +30,7 @@ def pins(found: World) -> Any:
 
 N1 = [kube("n1")]
 ROWS = [
-    case("W37 T10", "where it runs", pinned(pod(0, node="n1"), pod(1, node="n2")), {"0": "n1", "1": "n2"}),
+    case("W37 T10 X35", "where it runs", pinned(pod(0, node="n1"), pod(1, node="n2")), {"0": "n1", "1": "n2"}),
     case("W37 T10", "not before it runs", pinned(pod(0, node="n1", phase="Pending", ready=False)), {}),
     case("W37", "its node is cordoned", pinned(at={"0": "n1"}, nodes=[kube("n1", cordoned=True)], replicas=1), {"0": "n1"}),
     case("W37", "its node is not ready",

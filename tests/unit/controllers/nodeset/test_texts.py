@@ -50,7 +50,7 @@ BOTH = ("GpuLost", "NetDown")
 
 REASONS = [
     case("N1", "a cordoned machine", [Cause.NODE], node(), (), DEFAULT),
-    case("N2 N11", "the annotation comes before conditions", [Cause.NODE], node(GPU, reason="fan broken"), BOTH, "fan broken"),
+    case("N2 N11 X16", "the annotation comes before conditions", [Cause.NODE], node(GPU, reason="fan broken"), BOTH, "fan broken"),
     case("N2", "a blank annotation says nothing", [Cause.NODE], node(reason=" \t"), (), DEFAULT),
     case("N7", "a propagated condition", [Cause.NODE], node(GPU), BOTH, "(Xid79: gpu fell off)"),
     case("N8", "two conditions in configured order", [Cause.NODE], node(NET, GPU), BOTH, "(Xid79: gpu fell off); (Carrier: no link)"),

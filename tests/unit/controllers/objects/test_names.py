@@ -42,7 +42,7 @@ def test_ordinals_of_names(name: str, expected: tuple[str, int]) -> None:
         case("I2", "plain", "", 0, 0, "gpu-0", "gpu-0"),
         case("I2", "padded", "", 3, 7, "gpu-007", "gpu-007"),
         case("I2", "wider than its padding", "", 2, 1234, "gpu-1234", "gpu-1234"),
-        case("I2", "host of its own", "n", 0, 4, "gpu-4", "n4"),
+        case("I2 X2", "host of its own", "n", 0, 4, "gpu-4", "n4"),
         case("I2", "both", "rack1-", 2, 4, "gpu-04", "rack1-04"),
     ],
 )
@@ -61,7 +61,7 @@ def test_pods_and_hosts_of_ordinals(prefix: str, padding: int, ordinal: int, nam
         case("I10", "AWS", "ip-10-0-0-1.us-west-2.compute.internal", "", "", "ip-10-0-0-1"),
         case("I10", "GCP", "gke-x.c.project.internal", "", "", "gke-x"),
         case("I10", "Azure", "aks-pool-1.internal.cloudapp.net", "", "", "aks-pool-1"),
-        case("I6 I10", "an override is taken as it stands", "node1.example", "Node.One", "gpu-", "Node.One"),
+        case("I6 I10 X36", "an override is taken as it stands", "node1.example", "Node.One", "gpu-", "Node.One"),
         case("I10", "an empty override is none", "node1.example", "", "", "node1"),
         case("W34", "the prefix of a NodeSet", "node1.example", "", "gpu-", "gpu-node1"),
     ],

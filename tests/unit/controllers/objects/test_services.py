@@ -24,9 +24,9 @@ OTHER: dict[str, Any] = {"controllerRef": {"name": "c2"}}
     [
         case("I11", "none", [], []),
         case("I11", "one", [nodeset("a")], ["a"]),
-        case("I11", "two by name", [nodeset("b"), nodeset("a")], ["a", "b"]),
+        case("I11 X18", "two by name", [nodeset("b"), nodeset("a")], ["a", "b"]),
         case("I11", "another Controller", [nodeset("a"), nodeset("b", **OTHER)], ["a"]),
-        case("I11", "another namespace", [nodeset("a"), nodeset("b", namespace="ns2")], ["a"]),
+        case("I11 X18", "another namespace", [nodeset("a"), nodeset("b", namespace="ns2")], ["a"]),
         case("I11", "no match", [nodeset("b", **OTHER)], []),
     ],
 )
@@ -47,7 +47,7 @@ def test_the_service() -> None:
     }
 
 
-@holds("W5")
+@holds("W5", "X17")
 @pytest.mark.parametrize("replicas", [0, 1, 100])
 @pytest.mark.parametrize("busy", [1, 4, 5000])
 def test_the_budget_lets_no_busy_pod_go_whatever_the_replicas(busy: int, replicas: int) -> None:

@@ -78,7 +78,7 @@ async def test_a_part_that_was_refused_stays_visible_while_others_wait(clock: Lo
 
 
 @in_virtual_time
-@holds("W24")
+@holds("W24", "X33")
 async def test_w24_what_one_key_raises_stops_no_other(clock: LoopClock, caplog: pytest.LogCaptureFixture) -> None:
     done: list[str] = []
 
