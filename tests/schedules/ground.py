@@ -34,6 +34,12 @@ class Ground:
         self.world = World(scenario, self.clock.now, seed=seed, sleep=self.clock.sleep)
         self.requests: list[str] = []
         self.killed: list[int] = []
+        self.killed_by: list[tuple[str, int]] = []
+        """UID of the pod that went, and the job that ran on it."""
+        self.watchers: list[Callable[[], None]] = []
+        """Called every half second."""
+        self.listeners: list[Callable[[Request], None]] = []
+        """Called with each write of the operator, before it is answered."""
         self.deleted: list[tuple[str, float]] = []
         self.most_away = 0
         self.down_s = 0.0
@@ -69,10 +75,13 @@ class Ground:
             if change.type == "DELETED" and change.served is PODS:
                 host = change.found["spec"].get("hostname") or change.name[1]
                 self.deleted.append((change.name[1], self.clock.now()))
-                node = self.world.slurm.nodes.get(host)
-                self.killed += list(node.jobs) if node is not None else []
+                died = [j.id for j in self.world.slurm.jobs.values() if j.state == "RUNNING" and host in j.nodes]
+                self.killed += died
+                self.killed_by += [(change.found["metadata"]["uid"], job) for job in died]
         self._seen = self.world.objects.version
-        ready = sum(1 for p in self.pods().values() if _ready(p) and not self.is_drained(p))
+        for watch in self.watchers:
+            watch()
+        ready = sum(1 for p in self.pods().values() if is_ready(p) and not self.is_drained(p))
         want = int((self.nodeset().get("spec") or {}).get("replicas", 0)) if self.nodeset() else 0
         self.most_away = max(self.most_away, want - ready)
 
@@ -108,8 +117,12 @@ class Ground:
             await asyncio.get_running_loop().create_future()  # nothing leaves a process that is dead
         if "/proxy/" in request.path and self.clock.now() < self.down_s:
             return Response(503, b'{"kind":"Status","message":"no endpoints available"}')
+        writes = request.method not in ("GET", "HEAD") and "/leases" not in request.path
+        if writes:
+            for listener in self.listeners:
+                listener(request)
         response = await self.world.handle_kube(request)
-        if request.method not in ("GET", "HEAD") and "/leases" not in request.path:
+        if writes:
             self.requests.append(f"{request.method} {request.path}")
             if self.crash_at is not None and len(self.requests) >= self.crash_at:
                 self.crash_at = None
@@ -170,7 +183,7 @@ class Ground:
         def done() -> bool:
             found, status = self.nodeset(), self.nodeset().get("status") or {}
             want = found["spec"].get("replicas", 1)
-            ready = [p for p in self.pods().values() if _ready(p) and not p["metadata"].get("deletionTimestamp")]
+            ready = [p for p in self.pods().values() if is_ready(p) and not p["metadata"].get("deletionTimestamp")]
             image = found["spec"]["slurmd"]["image"]
             ready = [p for p in ready if p["spec"]["containers"][0]["image"] == image]
             seen = status.get("observedGeneration") == found["metadata"]["generation"]
@@ -180,23 +193,24 @@ class Ground:
 
 
 class Restart:
-    """Starts the operator again after its crash."""
+    """Starts the operator again after each crash."""
 
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
         self._task = asyncio.create_task(self._run())
 
     async def _run(self) -> None:
-        await self._ground.crashed.wait()
-        await self._ground.end_operator(kill=True)
-        self._ground.crashed.clear()
-        await self._ground.start_operator()
+        while True:
+            await self._ground.crashed.wait()
+            await self._ground.end_operator(kill=True)
+            self._ground.crashed.clear()
+            await self._ground.start_operator()
 
     async def done(self) -> None:
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
 
 
-def _ready(pod: dict[str, Any]) -> bool:
+def is_ready(pod: dict[str, Any]) -> bool:
     conditions = (pod.get("status") or {}).get("conditions") or ()
     return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
