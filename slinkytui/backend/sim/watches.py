@@ -15,6 +15,8 @@ from slinkytui.backend.sim.selectors import selected
 from slinkytui.backend.sim.views import View
 
 _BOOKMARK_S: Final = 30.0
+_MOMENT_S: Final = 1e-6
+"""A timer may fire so much too early: what is left then is no time to wait for."""
 _EXPIRED: Final = (
     b'{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired","message":"too old resource version"}}\n'
 )
@@ -42,7 +44,7 @@ class Watch:
         bookmarks = self.request.first("allowWatchBookmarks") in ("true", "1")
         if self.fresh:
             yield b"".join(self._first())
-        while loop.time() < until:
+        while (left := until - loop.time()) > _MOMENT_S:
             waiter = self.objects.changed
             if sent < self.objects.oldest:
                 yield _EXPIRED
@@ -53,7 +55,7 @@ class Watch:
                 yield b"".join(lines)
                 continue
             try:
-                await asyncio.wait_for(waiter.wait(), min(_BOOKMARK_S, max(0.0, until - loop.time())))
+                await asyncio.wait_for(waiter.wait(), min(_BOOKMARK_S, left))
             except TimeoutError:
                 if bookmarks:
                     yield self._bookmark(sent)
