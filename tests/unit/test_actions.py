@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slinkytui.backend.actions.registry import Scene, make_plan, moment
-from slinkytui.backend.controllers.nodeset.order import deadline, deletion_cost, leave_order
+from slinkytui.backend.controllers.nodeset.order import deadline, deletion_cost, rank
 from slinkytui.backend.errors import NotFound, UsageError
 from slinkytui.backend.models import (
     Ask,
@@ -173,8 +173,8 @@ def pod(
     ],
 )
 def test_scale_in_order_first_difference_wins(first: Pod, second: Pod) -> None:
-    assert leave_order([second, first]) == [first, second]
-    assert leave_order([first, second]) == [first, second]
+    assert sorted([second, first], key=rank) == [first, second]
+    assert sorted([first, second], key=rank) == [first, second]
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_an_unreadable_deadline_is_the_earliest() -> None:
 
 @given(st.permutations([pod(f"a-{i}") for i in range(6)]))
 def test_the_order_does_not_depend_on_the_input(pods: list[Pod]) -> None:
-    assert [p.id.name for p in leave_order(pods)] == [f"a-{i}" for i in range(5, -1, -1)]
+    assert [p.id.name for p in sorted(pods, key=rank)] == [f"a-{i}" for i in range(5, -1, -1)]
 
 
 def test_scale_in_lists_who_leaves_and_kills_nothing() -> None:

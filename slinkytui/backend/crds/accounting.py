@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from pydantic import Field
-
 from slinkytui.backend.crds.daemons import DaemonSpec
 from slinkytui.backend.crds.schema import Shape, blank, filled, needed
-from slinkytui.backend.crds.shared import BadResource, Container, KeyRef, Meta, PodTemplate, Service, read
+from slinkytui.backend.crds.shared import Container, KeyRef, PodTemplate, Service
 
 
 class Storage(Shape):
@@ -28,15 +23,3 @@ class AccountingSpec(DaemonSpec):
     storage_config: Storage | None = blank(None, "The database.")
     extra_conf: str = blank("", "Lines put at the end of slurmdbd.conf.")
     service: Service = blank(Service.model_construct(), "Laid over the Service.")
-
-
-class Accounting(Shape):
-    """A slurmdbd."""
-
-    meta: Meta = Field(alias="metadata")
-    spec: AccountingSpec
-
-
-def parse_accounting(raw: Mapping[str, Any]) -> Accounting | BadResource:
-    """Never raises: what cannot be read comes back as the field and the reason."""
-    return read(Accounting, raw)

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
 from slinkytui.backend.crds.schema import Int32, Shape, blank, filled, needed
 from slinkytui.backend.crds.shared import (
-    BadResource,
     Container,
     KeyRef,
     LocalRef,
-    Meta,
     PlainStatus,
     PodTemplate,
     Service,
-    read,
 )
 
 
@@ -49,15 +45,3 @@ class LoginSetSpec(Shape):
 class LoginSetStatus(PlainStatus):
     replicas: Int32 = blank(0, "How many pods there are.")
     selector: str = needed("The selector of its pods.")
-
-
-class LoginSet(Shape):
-    """A set of login pods."""
-
-    meta: Meta = Field(alias="metadata")
-    spec: LoginSetSpec
-
-
-def parse_login_set(raw: Mapping[str, Any]) -> LoginSet | BadResource:
-    """Never raises: what cannot be read comes back as the field and the reason."""
-    return read(LoginSet, raw)

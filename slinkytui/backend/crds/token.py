@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from pydantic import Field, model_validator
-
-from slinkytui.backend.crds.core import BadShape
 from slinkytui.backend.crds.daemons import JWT, OLD_JWT
 from slinkytui.backend.crds.schema import Cel, Shape, blank, filled, needed
-from slinkytui.backend.crds.shared import BadResource, KeyRef, Meta, Moment, PlainStatus, Seconds, read
+from slinkytui.backend.crds.shared import KeyRef, Moment, PlainStatus, Seconds
 
 
 class TokenSpec(Shape):
@@ -25,29 +21,6 @@ class TokenSpec(Shape):
     refresh: bool = filled(True, "Whether it is made anew in time.")
     secret_ref: KeyRef | None = blank(None, "The Secret and the key in it to write it to.")
 
-    @model_validator(mode="after")
-    def _is_signed(self) -> TokenSpec:
-        if self.jwt_key is None:
-            raise BadShape("jwtKeyRef", "must be set")
-        return self
-
-    @property
-    def jwt_key(self) -> KeyRef | None:
-        """The key that it is signed with; the old field counts where the new one is away."""
-        return self.jwt_key_ref or self.jwt_hs256_key_ref
-
 
 class TokenStatus(PlainStatus):
     issued_at: Moment | None = blank(None, "When it was issued.")
-
-
-class Token(Shape):
-    """A JWT for Slurm."""
-
-    meta: Meta = Field(alias="metadata")
-    spec: TokenSpec
-
-
-def parse_token(raw: Mapping[str, Any]) -> Token | BadResource:
-    """Never raises: what cannot be read comes back as the field and the reason."""
-    return read(Token, raw)

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from slinkytui.backend.controllers.nodeset.decision import Effect, Finalizers, PatchStatus, Tell
+from slinkytui.backend.controllers.nodeset.decision import Effect, PatchStatus, Tell
 from slinkytui.backend.controllers.nodeset.status import bad_status
-from slinkytui.backend.controllers.nodeset.world import DRAIN_FINALIZER, Strategy, World
+from slinkytui.backend.controllers.nodeset.world import Strategy, World
 from slinkytui.backend.crds.nodeset import NodeSetSpec, doubts
 
 _FIELD: Final = re.compile(r"\bspec\.[A-Za-z][\w.\[\]\"-]*")
@@ -39,13 +39,11 @@ def say_once(world: World, reason: str, texts: Iterable[str]) -> tuple[Tell, ...
 
 
 def say_bad(world: World, now: float) -> tuple[Effect, ...]:
-    """For a NodeSet that cannot be read: its condition, an event, and its release once it is deleted and empty."""
+    """For a NodeSet that cannot be read: its condition, and an event."""
     out: list[Effect] = [*say_once(world, "BadSpec", [world.bad])]
     status = bad_status(world, now)
     if status != dict(world.status):
         out.append(PatchStatus(status))
-    if world.deleting and not world.pods and DRAIN_FINALIZER in world.finalizers:
-        out.append(Finalizers(tuple(f for f in world.finalizers if f != DRAIN_FINALIZER)))
     return tuple(out)
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from enum import Enum
 from typing import Final, NamedTuple
 
 from slinkytui.backend.controllers.nodeset.identity import slurm_name
+from slinkytui.backend.controllers.nodeset.records import read_info
 from slinkytui.backend.controllers.nodeset.world import SlurmSide
 from slinkytui.backend.models import Job, Pod, SlurmNode
 from slinkytui.backend.slurm.states import holds_node, is_busy, is_drain, node_word
@@ -103,13 +103,8 @@ def _absent(pod: Pod, name: str, slurm: SlurmSide) -> Verdict:
 
 def _other_pod(comment: str, pod: Pod) -> str:
     """The pod that the operator's note on a record names, if it is another one."""
-    if not comment.startswith("{"):
-        return ""
-    try:
-        found = json.loads(comment)
-    except (ValueError, RecursionError):
-        return ""
-    if not isinstance(found, dict) or not found.get("podName"):
+    found = read_info(comment)
+    if not found.get("podName"):
         return ""
     owner = f"{found.get('namespace')}/{found['podName']}"
     # A daemon pod that was replaced on the same machine has a new name, its record still the old one.

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from slinkytui.backend.controllers.nodeset.causes import LEAVING, read_record
+from slinkytui.backend.controllers.nodeset.causes import LEAVING, is_true, read_record
 from slinkytui.backend.controllers.nodeset.conditions import deadline_of
 from slinkytui.backend.controllers.nodeset.decide import decide
 from slinkytui.backend.controllers.nodeset.decision import (
@@ -33,10 +33,10 @@ from slinkytui.backend.controllers.nodeset.decision import (
     UpdateNode,
 )
 from slinkytui.backend.controllers.nodeset.drained import may_go
-from slinkytui.backend.controllers.nodeset.identity import is_old, label, mode_of, slurm_name
+from slinkytui.backend.controllers.nodeset.identity import is_old, label, mode_of, note, slurm_name
 from slinkytui.backend.controllers.nodeset.observe import Observer
 from slinkytui.backend.controllers.nodeset.order import ready_since
-from slinkytui.backend.controllers.nodeset.world import CAUSES, CORDON, HASH, PROTECT, World
+from slinkytui.backend.controllers.nodeset.world import CORDON, HASH, PROTECT, World
 from slinkytui.backend.errors import NotFound
 from slinkytui.backend.models import Because, Decided, Did, Explained, ExplainedLine, Job, Key, Pod
 from slinkytui.backend.slurm.states import node_word
@@ -57,7 +57,7 @@ def would(observer: Observer, key: Key, now: float) -> Decided | None:
     if world is None:
         return None
     decision = decide(world, now)
-    did = tuple(Did(f"would {text}") for e in (*more, *decision.effects) if (text := act_words(e)[0]))
+    did = tuple(Did(f"would {text}") for e in _weightiest((*more, *decision.effects)) if (text := act_words(e)[0]))
     why = tuple(Because(r.subject, r.text, r.since, r.waits) for r in decision.why)
     return Decided(key, "nodeset", now, did, why, decision.after, acted=now if did else None)
 
@@ -125,7 +125,7 @@ def _pod(world: World, decision: Decision, pod: Pod) -> Iterable[ExplainedLine]:
             yield ExplainedLine("held", f"{cause.value} since {_time(why.since)}{by}; {end}")
         if record.foreign:
             yield ExplainedLine("drain", "somebody else had drained its node: that drain is not ours to lift")
-    elif dict(pod.meta.annotations).get(CORDON):
+    elif is_true(note(pod, CORDON)):
         yield ExplainedLine("held", "somebody cordoned the pod; whoever removes the annotation lifts it")
     if dict(pod.meta.labels).get(PROTECT) == "true":
         yield ExplainedLine("eviction", "refused while it is busy (pod-protect)")
@@ -161,11 +161,16 @@ def _until(jobs: Sequence[Job]) -> str:
 def _acts(decision: Decision, subject: str) -> tuple[str, ...]:
     """What would be done now, in words; for one pod only what concerns it."""
     out = []
-    for effect in decision.effects:
+    for effect in _weightiest(decision.effects):
         text, about = act_words(effect)
         if text and (not subject or about == subject):
             out.append(text)
     return tuple(out)
+
+
+def _weightiest(effects: Iterable[Effect]) -> list[Effect]:
+    """In the order of a reader: first what touches that which runs. A page that is full cuts off the end."""
+    return sorted(effects, key=lambda e: not isinstance(e, DeletePod | Drain | Undrain))
 
 
 def act_words(effect: Effect) -> tuple[str, str]:
@@ -175,11 +180,7 @@ def act_words(effect: Effect) -> tuple[str, str]:
             return f"create a pod for {effect.node or f'ordinal {effect.ordinal}'}", ""
         case PatchPod():
             names = [k.rpartition("/")[2] for k in (*effect.annotations, *effect.labels)]
-            causes = effect.annotations.get(CAUSES)
-            return (
-                f"mark pod {effect.pod.id.name}: {', '.join(names)}{f' {causes}' if causes else ''}",
-                effect.pod.id.name,
-            )
+            return f"mark pod {effect.pod.id.name}: {', '.join(names)}", effect.pod.id.name
         case Drain():
             return f"drain {effect.node}: {effect.reason}", effect.pod.id.name
         case Undrain():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
@@ -15,10 +14,6 @@ from slinkytui.backend.models import Pod
 _COST: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,9})")
 _RFC3339: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d([.,]\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII)
 _EARLIEST: Final = float("-inf")
-
-
-def leave_order(pods: Iterable[Pod]) -> list[Pod]:
-    return sorted(pods, key=rank)
 
 
 def rank(pod: Pod) -> tuple[float, ...]:

@@ -13,6 +13,7 @@ from slinkytui.backend.controllers.nodeset.identity import is_old, label, slurm_
 from slinkytui.backend.controllers.nodeset.order import ready_since
 from slinkytui.backend.controllers.nodeset.pins import wanted_pins
 from slinkytui.backend.controllers.nodeset.world import DAEMON, HASH, World
+from slinkytui.backend.controllers.objects.marks import selector_text
 from slinkytui.backend.slurm.states import is_drain
 
 OURS: Final = ("SlurmAvailable", "Available", "Progressing", "Draining", "Degraded")
@@ -48,7 +49,7 @@ def wanted_status(world: World, choice: Choice, told: Sequence[Told], now: float
         "nodeSetHash": world.update_hash,
         "collisionCount": old.get("collisionCount") or 0,
         "ordinalToNode": wanted_pins(world),
-        "selector": _selector(world),
+        "selector": selector_text(world.key.name),
     }
     if whole:
         out["observedGeneration"] = world.generation
@@ -67,10 +68,6 @@ def bad_status(world: World, now: float) -> dict[str, Any]:
         **world.status,
         "conditions": _conditions(world.status.get("conditions") or [], told, world.generation, now),
     }
-
-
-def _selector(world: World) -> str:
-    return f"app.kubernetes.io/instance={world.key.name},app.kubernetes.io/name=slurmd"
 
 
 def status_patch(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:

@@ -90,15 +90,6 @@ class Claim(NamedTuple):
     deleting: bool = False
 
 
-class Revision(NamedTuple):
-    """A ControllerRevision: `hash` is its label, `number` its revision."""
-
-    name: str
-    hash: str
-    number: int
-    uid: str
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlurmSide:
     """What is known of a Slurm cluster. `why` says why it is unknown; "" while nodes and jobs are fresh and whole.
