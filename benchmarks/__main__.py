@@ -37,6 +37,8 @@ def main() -> None:
     script("slurm_decode")
     title("a list of 10,000 pods")
     script("kube_list")
+    title("a pass over a NodeSet of 5,000 workers")
+    script("decide")
     title("a list of 100,000 jobs")
     script("table")
     title("the board at huge: 10,000 nodes, 100,000 jobs")

@@ -81,7 +81,7 @@ class Effects:
         await self._creates(world, of(CreatePod), out)
         await self._kube(out, of(PatchPod), lambda e: f"mark pod {e.pod.id.name}", lambda e: kube.mark(world, e))
         # A drain without its note would look like nobody's: where the note failed nothing further is done.
-        await self._slurm(
+        drained = await self._slurm(
             out,
             [d for d in of(Drain) if d.pod.meta.uid not in out.failed],
             lambda e: f"drain {e.node}",
@@ -92,9 +92,14 @@ class Effects:
             out, of(OwnClaim), lambda e: f"owner of claim {e.name}", lambda e: own_claim(kube.kube, kube.gate, world, e)
         )
         await self._deletes(world, [d for d in of(DeletePod) if d.pod.meta.uid not in out.failed], out)
-        await self._slurm(out, of(Undrain), lambda e: f"undrain {e.node}", self.slurm.undrain)
+        undrained = await self._slurm(out, of(Undrain), lambda e: f"undrain {e.node}", self.slurm.undrain)
+        # What these nodes were before is no longer true: the next look tells what they are now, in one write.
+        outdated = {e.pod.meta.uid for e in drained} | {e.pod.meta.uid for e in undrained}
         await self._kube(
-            out, of(PodConditions), lambda e: f"conditions of pod {e.pod.id.name}", lambda e: kube.conditions(world, e)
+            out,
+            [c for c in of(PodConditions) if c.pod.meta.uid not in outdated],
+            lambda e: f"conditions of pod {e.pod.id.name}",
+            lambda e: kube.conditions(world, e),
         )
         await self._kube(
             out, of(ForgetRevision), lambda e: f"delete revision {e.name}", lambda e: kube.forget_revision(world, e)
@@ -112,9 +117,9 @@ class Effects:
         while left and changed < _AT_A_TIME and self.slurm.client is not None and not self.slurm.breaker.open:
             some, left = left[: _AT_A_TIME - changed], left[_AT_A_TIME - changed :]
             updates = [e for e in some if isinstance(e, UpdateNode)]
-            changed += await self._slurm(out, updates, lambda e: f"update {e.node}: {e.what}", self.slurm.update)
+            changed += len(await self._slurm(out, updates, lambda e: f"update {e.node}: {e.what}", self.slurm.update))
             records = [e for e in some if isinstance(e, DeleteRecord)]
-            changed += await self._slurm(out, records, lambda e: f"forget {e.node}: {e.why}", self.slurm.forget)
+            changed += len(await self._slurm(out, records, lambda e: f"forget {e.node}: {e.why}", self.slurm.forget))
             acted += [e.node for e in some]
         touched = list(dict.fromkeys(acted))
         if touched and self.slurm.client is not None and not self.slurm.breaker.open:
@@ -149,14 +154,14 @@ class Effects:
         effects: Sequence[E],
         words: Callable[[E], str],
         act: Callable[[E], Coroutine[Any, Any, Any]],
-    ) -> int:
-        """How many of them went well."""
+    ) -> list[E]:
+        """Those that went well."""
         if self.slurm.client is None:
-            return 0
+            return []
         results = await self.slurm.pool.run_all(effects, act)
         for result in results:
             out.note(words(result.item), result.error)
-        return sum(result.ok for result in results)
+        return [result.item for result in results if result.ok]
 
     async def _creates(self, world: World, creates: Sequence[CreatePod], out: Outcome) -> None:
         results = await self.kube_pool.run_all(creates, lambda new: self.kube.create(world, new), slow_start=True)

@@ -111,6 +111,19 @@ async def test_only_a_drain_of_ours_is_lifted() -> None:
     assert place.written() == ["POST node/gpu-0"]
 
 
+@in_virtual_time
+async def test_what_a_pass_changes_in_slurm_is_told_by_the_next_one() -> None:
+    """Conditions from before a drain or its end would have to be written twice; where Slurm refused they are still true."""
+    place, pods = Place("gpu-0", "gpu-1", "gpu-2"), [pod(n) for n in range(3)]
+    for one in pods:
+        place.put("pods", one.id.name, uid=one.meta.uid)
+    place.cluster.nodes["gpu-0"].drain, place.cluster.nodes["gpu-0"].reason = True, OURS
+    place.turn = refusing("gpu-1")
+    acts: list[Effect] = [Undrain(pods[0], "gpu-0"), Drain(pods[1], "gpu-1", OURS), Drain(pods[2], "gpu-2", OURS)]
+    out = await place.carry_out(world(*pods), [*acts, *(PodConditions(p, (("SlurmNodeStateIdle", ""),)) for p in pods)])
+    assert [d.text for d in out.did if d.text.startswith("conditions")] == ["conditions of pod gpu-1"]
+
+
 @holds("L20")
 @in_virtual_time
 async def test_a_record_goes_only_while_it_is_silent() -> None:
