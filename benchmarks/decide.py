@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from statistics import median
 
 import msgspec
@@ -141,7 +142,7 @@ def main() -> None:
 
     for name, found, least in cases:
         assert len(decide(found, NOW).effects) >= least
-        say(f"decide, {name}", lambda found=found: decide(found, NOW), yardstick)  # type: ignore[misc]
+        say(f"decide, {name}", partial(decide, found, NOW), yardstick)
     seen = Seen(rest)
     assert seen.look() == count
     say("observe, nothing has changed", seen.look, yardstick)
